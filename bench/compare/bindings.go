@@ -76,18 +76,19 @@ func (b *Bindings) conclude(tpot show.Column) {
 		low, high := interval(base, values[i], alpha)
 		switch v.Finding {
 		case Better:
-			r.change = *v.Change
-			r.Found = fmt.Sprintf("%.1f %% [%.1f %%, %.1f %%] faster", -100*r.change, -100*high, -100*low)
+			r.Found = fmt.Sprintf("%.1f %% [%.1f %%, %.1f %%] faster", -100**v.Change, -100*high, -100*low)
 		case Worse:
-			r.change = *v.Change
-			r.Found = fmt.Sprintf("%.1f %% [%.1f %%, %.1f %%] slower", 100*r.change, 100*low, 100*high)
+			r.Found = fmt.Sprintf("%.1f %% [%.1f %%, %.1f %%] slower", 100**v.Change, 100*low, 100*high)
+		default:
+			continue
 		}
+		r.change = *v.Change
 	}
 	b.Verdict = b.verdict(tested)
 }
 
 // verdict is on the binding that gains most, else on the one that loses most, else that none
-// differs. tested are the values of the bindings that were tested.
+// differs; tested are the values of the bindings that were tested.
 func (b *Bindings) verdict(tested [][]float64) string {
 	byChange := func(x, y BindingRow) int { return cmp.Compare(x.change, y.change) }
 	base, best, worst := b.Rows[0], slices.MinFunc(b.Rows, byChange), slices.MaxFunc(b.Rows, byChange)

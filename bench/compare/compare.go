@@ -1,8 +1,7 @@
-// Package compare puts load tests side by side and says which differences are
-// more than noise. Requests of one run are not independent of each other: they
-// share a batch, a queue and a moment, and runs on one start of a server share that
-// start. So the unit is the start. A [Plan] starts servers in turns, and ends each with
-// all that it started.
+// Package compare puts load tests side by side and says which differences are more than noise.
+// Requests of one run share a batch, a queue and a moment, and runs on one start of a server
+// share that start, so the unit is the start. A [Plan] starts servers in turns, and ends each
+// with all that it started.
 package compare
 
 import (
@@ -20,8 +19,8 @@ import (
 // Side is what is held against other sides.
 type Side struct {
 	Name string
-	// Reports are the runs of this side, at least one, each of a start of the server of
-	// its own; a load that several machines put on together is one report.
+	// Reports are its runs, at least one, each of its own start of the server. A load that
+	// several machines put on together is one report.
 	Reports []*result.Report
 }
 
@@ -32,9 +31,8 @@ type Comparison struct {
 	// Bindings sum each level up where the sides are bindings of one server.
 	Bindings []Bindings `json:"bindings,omitempty"`
 	Levels   []Level    `json:"levels"` // that more than one side ran
-	// Tests is how many tests were made, those without runs enough not among them.
-	Tests int      `json:"tests"`
-	Notes []string `json:"notes,omitempty"`
+	Tests    int        `json:"tests"`  // that were made: some figures have too few runs
+	Notes    []string   `json:"notes,omitempty"`
 }
 
 // About is what a side was, by its first run.
@@ -114,8 +112,7 @@ func Compare(sides []Side, notes ...string) (*Comparison, error) {
 	return c, nil
 }
 
-// match groups the steps of all sides by their load, in the order of the first
-// side that ran it, and those of one report as one run.
+// match groups the steps of all sides by their load, and those of one report as one run.
 func match(sides []Side) []Level {
 	var levels []Level
 	for i, s := range sides {
@@ -143,8 +140,7 @@ func match(sides []Side) []Level {
 	return levels
 }
 
-// levelName is the load of a step. Steps of one name are repeats: how long they
-// ran and when they gave up is no part of it.
+// levelName is the load of a step, the same for its repeats.
 func levelName(s result.Step) string {
 	s.Repeat = 0
 	switch s.Arrival {
@@ -156,7 +152,7 @@ func levelName(s result.Step) string {
 	return s.Title()
 }
 
-// addLevel compares the sides that ran a level, and notes those that did not.
+// addLevel compares the sides that ran a level, figure by figure, and notes those that did not.
 func (c *Comparison) addLevel(sides []Side, l Level) {
 	for i, s := range sides {
 		switch {
@@ -173,35 +169,30 @@ func (c *Comparison) addLevel(sides []Side, l Level) {
 		return
 	}
 	for _, column := range columns() {
-		if column.Compared {
-			c.addFigure(l, column)
+		if !column.Compared {
+			continue
+		}
+		base := l.values(column, 0)
+		var others [][]float64
+		for _, p := range l.Pairs {
+			others = append(others, l.values(column, p.side))
+		}
+		for i, v := range judge(base, others, column) {
+			if len(base)+len(others[i]) == 0 {
+				continue
+			}
+			l.Pairs[i].Rows = append(l.Pairs[i].Rows, Row{
+				Metric: column.Key, Unit: column.Unit.Base, column: column,
+				Base: estimate(base), Side: estimate(others[i]), Verdict: v,
+			})
+			if v.P != nil {
+				c.Tests++
+			}
 		}
 	}
 	c.Levels = append(c.Levels, l)
 }
 
-// addFigure adds a row to each pair of a level that has the figure.
-func (c *Comparison) addFigure(l Level, column show.Column) {
-	base := l.values(column, 0)
-	var others [][]float64
-	for _, p := range l.Pairs {
-		others = append(others, l.values(column, p.side))
-	}
-	for i, v := range judge(base, others, column) {
-		if len(base)+len(others[i]) == 0 {
-			continue
-		}
-		l.Pairs[i].Rows = append(l.Pairs[i].Rows, Row{
-			Metric: column.Key, Unit: column.Unit.Base, column: column,
-			Base: estimate(base), Side: estimate(others[i]), Verdict: v,
-		})
-		if v.P != nil {
-			c.Tests++
-		}
-	}
-}
-
-// columns are those of a step and of its windows.
 func columns() []show.Column {
 	return slices.Concat(show.WindowColumns([]float64{50, 99}), show.StepColumns())
 }
@@ -227,7 +218,6 @@ func (l Level) values(c show.Column, side int) []float64 {
 	return values
 }
 
-// about is what side i was.
 func (c *Comparison) about(i int, s Side) About {
 	first := s.Reports[0].Runs[0]
 	dataset := first.Dataset
@@ -242,4 +232,46 @@ func (c *Comparison) about(i int, s Side) About {
 		a.Runs = max(a.Runs, len(l.runs[i]))
 	}
 	return a
+}
+
+const (
+	maxDifference = 0.05 // relative, of two loads or lengths of texts that are alike
+	maxFailures   = 0.01 // the difference of two shares of failures that are alike
+)
+
+// warnings are why the runs of two sides at one level cannot be compared as they stand.
+func warnings(base, side []*result.Step) []string {
+	var found []string
+	compare := func(text string, value func(*result.Step) float64) {
+		x, y := median(base, value), median(side, value)
+		if least := min(x, y); least > 0 && max(x, y) > least*(1+maxDifference) {
+			found = append(found, fmt.Sprintf("not alike: "+text, x, y))
+		}
+	}
+	compare("prompts had %.4g and %.4g tokens", func(s *result.Step) float64 { return s.Whole.Of(result.PromptLength).Mean })
+	compare("answers had %.4g and %.4g tokens", func(s *result.Step) float64 { return s.Whole.Of(result.OutputLength).Mean })
+	switch base[0].Arrival {
+	case runlog.ArrivalBurst: // its rate is only how fast this machine sent it
+	case runlog.ArrivalClosed:
+		compare("%.4g and %.4g were in flight", func(s *result.Step) float64 { return s.Checks.Achieved })
+	default:
+		compare("%.4g and %.4g requests a second were sent", func(s *result.Step) float64 { return s.Checks.AchievedRate })
+	}
+	failed := func(s *result.Step) float64 { return s.Account.FailureRatio() }
+	x, y := median(base, failed), median(side, failed)
+	if max(x, y)-min(x, y) > maxFailures {
+		found = append(found, fmt.Sprintf("not alike: %.3g %% and %.3g %% of the requests failed", 100*x, 100*y))
+	}
+	if slices.ContainsFunc(slices.Concat(base, side), func(s *result.Step) bool { return s.Stop == "" || s.Stop.Early() }) {
+		found = append(found, "some runs were cut short: killed, interrupted, too many failures, or the server gone")
+	}
+	return found
+}
+
+func median(runs []*result.Step, value func(*result.Step) float64) float64 {
+	var values []float64
+	for _, s := range runs {
+		values = append(values, value(s))
+	}
+	return estimate(values).Median
 }

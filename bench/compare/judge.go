@@ -60,9 +60,8 @@ type Verdict struct {
 	// Change is the other side's median over the first's, less 1; for a ratio it is
 	// the difference. Nil where there is none, because the first is 0.
 	Change *float64 `json:"change"`
-	// P is the probability of so large a difference by chance, by the Mann-Whitney U
-	// test, two-sided, adjusted by Holm's procedure for the tests of the other sides.
-	// Nil where it was not tested.
+	// P is the probability of so large a difference by chance, by the two-sided Mann-Whitney U
+	// test, adjusted by Holm's procedure for the other sides. Nil where it was not tested.
 	P *float64 `json:"p,omitempty"`
 }
 
@@ -97,8 +96,7 @@ func judge(base []float64, others [][]float64, c show.Column) []Verdict {
 	return verdicts
 }
 
-// newVerdict is on one side alone, with P as the test gives it: it is tested if P can be
-// below threshold with so many runs.
+// newVerdict is on one side alone, tested if P can be below threshold with so many runs.
 func newVerdict(base, side []float64, threshold float64, c show.Column) Verdict {
 	if len(base) == 0 || len(side) == 0 {
 		return Verdict{Finding: Unpaired}
@@ -139,16 +137,14 @@ func LeastRuns(sides int) int {
 	return runs
 }
 
-// criticalRank is the greatest U whose P is below a threshold, below 0 where there are too
-// few runs for any.
+// criticalRank is the greatest U whose P is below a threshold, below 0 where no P can be.
 func criticalRank(n1, n2 int, threshold float64) int {
 	u := stats.UDist{N1: n1, N2: n2}
 	return sort.Search(n1*n2, func(rank int) bool { return 2*u.CDF(float64(rank)) >= threshold }) - 1
 }
 
-// interval bounds the true change from base to side, where base is above 0: the changes
-// that the test does not exclude, of those between all pairs of runs, with a confidence of
-// 1 - threshold. It holds the change of the medians.
+// interval bounds the true change from base, above 0, to side with a confidence of 1 - threshold:
+// the changes between pairs of runs that the test does not exclude, and that of the medians.
 func interval(base, side []float64, threshold float64) (low, high float64) {
 	var changes []float64
 	for _, b := range base {

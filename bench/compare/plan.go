@@ -22,27 +22,21 @@ import (
 const (
 	readyPause = 500 * time.Millisecond // between questions to a server that starts
 	stopGrace  = 30 * time.Second       // for a server to end in order
-	// killTime is how long what was killed may take to be gone. A process in
-	// uninterruptible sleep takes longer than anybody wants to wait.
-	killTime = 10 * time.Second
-	logLines = 8 // of a server's log that are shown
+	killTime   = 10 * time.Second       // for what was killed to be gone; uninterruptible sleep takes longer
+	logLines   = 8                      // of a server's log that are shown
 )
 
 // Plan says how servers are measured side by side: each is started, measured and stopped
 // in turns.
 type Plan struct {
-	Sides   []PlannedSide
-	Repeats int
-	Folder  string // gets a folder for each side, with one for each repeat
-	// Endpoint is what the servers serve, and Ready bounds the time from a start until its
-	// models are listed.
-	Endpoint openai.Config
-	Ready    time.Duration
-	// Measure puts load on the endpoint; goOn is false where no further turn is to be
-	// measured.
+	Sides    []PlannedSide
+	Repeats  int
+	Folder   string        // gets a folder for each side, with one for each repeat
+	Endpoint openai.Config // what the servers serve
+	Ready    time.Duration // from a start until its models are listed
+	// Measure puts load on the endpoint; goOn is false where no further turn is to be measured.
 	Measure func(ctx context.Context, t Turn) (goOn bool, err error)
-	// Log takes lines on what goes on.
-	Log func(format string, args ...any)
+	Log     func(format string, args ...any) // takes lines on what goes on
 }
 
 // PlannedSide is a server to start.
@@ -63,11 +57,11 @@ type Turn struct {
 // and nothing else is: no variables, pipes or redirections.
 func ParseCommand(line string) ([]string, error) {
 	command, err := shellquote.Split(line)
+	if err == nil && len(command) == 0 {
+		err = errors.New("it is empty")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the server's command: %w", err)
-	}
-	if len(command) == 0 {
-		return nil, errors.New("reading the server's command: it is empty")
 	}
 	return command, nil
 }
@@ -86,8 +80,8 @@ func ParseBound(line string, binding []string) ([]string, error) {
 	return slices.Replace(command, at, at+1, binding...), nil
 }
 
-// turns interleave the sides over the repeats, every other repeat in reverse (A B B A A
-// B …), so that a machine that slowly warms up or fills up is no side's fault.
+// turns interleave the sides, every other repeat in reverse (A B B A A B …), so that a machine
+// that slowly warms up or fills up is no side's fault.
 func (p *Plan) turns() []Turn {
 	var turns []Turn
 	for repeat := range p.Repeats {
@@ -102,13 +96,11 @@ func (p *Plan) turns() []Turn {
 	return turns
 }
 
-// errNotStarted is that the server of a side could not be started. The others can be
-// measured nevertheless.
+// errNotStarted fails one side alone: the others can be measured nevertheless.
 var errNotStarted = errors.New("the server did not start")
 
-// Run goes through all turns, or as many as come before Measure wants no more or ctx
-// ends. A side whose server does not start is given up with a note, as long as the first
-// and another are left.
+// Run goes through all turns, or those before Measure wants no more or ctx ends. A side whose
+// server does not start is given up with a note, as long as the first and another are left.
 func (p *Plan) Run(ctx context.Context) (notes []string, err error) {
 	for _, s := range p.Sides {
 		if _, err := process.LookPath(s.Command[0]); err != nil {
@@ -183,15 +175,14 @@ func (p *Plan) turn(ctx context.Context, t Turn, client *openai.Client, subreape
 	return p.Measure(ctx, t)
 }
 
-// server is a command while it runs, with everything that it starts in turn. It must be
-// stopped, also when it has ended by itself.
+// server is a command with everything that it starts. It must be stopped, also when it has
+// ended by itself.
 type server struct {
 	log   string // path
 	child *process.Child
 }
 
-// startServer runs a command as [process.Subreaper.Start] does, and writes what it prints
-// to logFile, which only the user may read: a server's log may hold keys.
+// startServer runs a command that prints to logFile, which only the user may read: it may hold keys.
 func startServer(subreaper *process.Subreaper, argv []string, logFile string) (*server, error) {
 	path, err := process.LookPath(argv[0])
 	if err != nil {
@@ -220,9 +211,8 @@ func (s *server) logEnd() string {
 	return fmt.Sprintf("the end of %s:\n%s", s.log, strings.Join(lines, "\n"))
 }
 
-// stop ends the command and all that it started: SIGTERM, and SIGKILL to what is
-// left after grace. It returns when nothing of it lives any more, or an error
-// when something does 10 s after SIGKILL.
+// stop ends the command and all that it started: SIGTERM, and SIGKILL to what is left after
+// grace. It returns when nothing of it lives, or an error when something does 10 s after that.
 func (s *server) stop(grace time.Duration) error {
 	s.child.Signal(syscall.SIGTERM)
 	ctx, cancel := context.WithTimeout(context.Background(), grace)

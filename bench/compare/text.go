@@ -28,8 +28,16 @@ func (c *Comparison) Text(w io.Writer) error {
 		}
 	}
 	for _, l := range c.Levels {
+		part := map[string]string{"steady": "steady state", "whole": "whole step"}[l.Part]
 		for _, p := range l.Pairs {
-			p.write(table, l)
+			fmt.Fprintf(table, "\n%s: side %s against side %s, %s\n\tside %s\tside %s\n", l.Name, p.Side, p.Base, part, p.Base, p.Side)
+			for _, r := range p.Rows {
+				unit := r.column.Unit
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", r.column.Title(), r.Base.text(unit), r.Side.text(unit), r.text(unit))
+			}
+			for _, warning := range p.Warnings {
+				fmt.Fprintf(table, "! %s\n", warning)
+			}
 		}
 	}
 	fmt.Fprintf(table, "\n%s\nWith fewer than %d runs of each side no difference can be found, however large.\n", legend, LeastRuns(len(c.Sides)))
@@ -37,18 +45,6 @@ func (c *Comparison) Text(w io.Writer) error {
 		fmt.Fprintln(table, note)
 	}
 	return table.Flush()
-}
-
-func (p Pair) write(w io.Writer, l Level) {
-	part := map[string]string{"steady": "steady state", "whole": "whole step"}[l.Part]
-	fmt.Fprintf(w, "\n%s: side %s against side %s, %s\n\tside %s\tside %s\n", l.Name, p.Side, p.Base, part, p.Base, p.Side)
-	for _, r := range p.Rows {
-		unit := r.column.Unit
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.column.Title(), r.Base.text(unit), r.Side.text(unit), r.text(unit))
-	}
-	for _, warning := range p.Warnings {
-		fmt.Fprintf(w, "! %s\n", warning)
-	}
 }
 
 func (e Estimate) text(unit show.Unit) string {

@@ -63,7 +63,6 @@ func ParseDelay(text string) (d Delay, err error) {
 	return d, err
 }
 
-// multiTurn is conversations: made, or from a file.
 var multiTurn = kind{
 	name: MultiTurn, keys: []string{"session_id"}, made: true, chat: true,
 	open: func(c Config) Source {
@@ -74,12 +73,11 @@ var multiTurn = kind{
 	},
 	read: func(c Config) ([]Record, error) {
 		reader := conversationReader{sessions: map[string]int{}, wholes: map[uint64]int{}, starts: map[uint64]int{}}
-		_, err := readFile(c.Path, `{"messages": [{"role": "user", "content": "…"}]}`, func(l conversationLine) (Record, error) { return Record{}, reader.add(l) })
+		err := readFile(c.Path, `{"messages": [{"role": "user", "content": "…"}]}`, reader.add)
 		return reader.all, err
 	},
 }
 
-// draw draws a thinking time.
 func (d Delay) draw(r *rand.Rand) time.Duration {
 	if d.Constant {
 		return d.Mean
@@ -125,7 +123,6 @@ type conversationLine struct {
 	MaxTokens int              `json:"max_tokens"`
 }
 
-// messages returns those of the record in the API's words.
 func (l *conversationLine) messages() []openai.Message {
 	roles := map[string]string{"human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant", "system": "system"}
 	all := slices.Clone(l.Messages)
@@ -138,7 +135,6 @@ func (l *conversationLine) messages() []openai.Message {
 	return all
 }
 
-// conversationReader makes conversations of the records of a file.
 type conversationReader struct {
 	form     string         // of the first record
 	records  int            // until now
@@ -149,8 +145,7 @@ type conversationReader struct {
 	wholes, starts map[uint64]int
 }
 
-// add takes a record: a conversation, or turns of that of its session. Assistant's messages
-// are left out: live answers take their place.
+// add takes a record: a conversation, or turns of that of its session.
 func (c *conversationReader) add(l conversationLine) error {
 	c.records++
 	form, messages, session := "messages", l.messages(), strings.TrimPrefix(string(l.SessionID), "null")
@@ -192,9 +187,9 @@ func (c *conversationReader) add(l conversationLine) error {
 	return nil
 }
 
-// checkHistory fails where the messages of a record before begin these, or begin with these:
-// the turns of a file of whole histories would be sent again and again. Within a session that
-// is so of any start, else of one with an answer in it, as conversations may open alike.
+// checkHistory fails where an earlier record has the start of these messages, or starts with
+// them: files of whole histories would send their turns again and again. Outside a session
+// the common start must have an answer in it, as conversations may open alike.
 func (c *conversationReader) checkHistory(session string, messages []openai.Message) error {
 	for _, within := range slices.Compact([]string{"", session}) {
 		h, counts := fnv.New64a(), within != ""
@@ -217,8 +212,8 @@ func (c *conversationReader) checkHistory(session string, messages []openai.Mess
 	return nil
 }
 
-// conversationPrompt splits messages into what stands before the first turn, the turns of
-// the user, and the recorded answers to them, which may be empty.
+// conversationPrompt makes system messages and turns of messages. The recorded answers to the
+// turns, which may be empty, are not sent: live ones take their place.
 func conversationPrompt(messages []openai.Message) (p Prompt, answers []string, err error) {
 	for i, m := range messages {
 		isUser := m.Role == "user"

@@ -3,12 +3,99 @@ package dataset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
+
+// Config says which prompts to make. One Source serves one step of a run.
+type Config struct {
+	Kind Kind
+	Path string     // the file, for the kinds that have one
+	API  openai.API // openai.Chat when empty
+	Seed uint64
+	// Step is 0 for the first step of a run. In any other, a warm-up's negative one among
+	// them, prompts are other ones, as the server has the first in its prefix cache: made
+	// ones are drawn anew, a word is put before those of a file. So it is in each pass of a
+	// file that is begun again, unless its prompts are to be Verbatim.
+	Step           int
+	Verbatim       bool
+	NoOversample   bool     // the file's last record ends the prompts; else it is begun again
+	Requests       int      // prompts at most, 0 for no limit; a trace that goes on is counted as cut
+	Records        []Record // of the file, by [Read], which reads it once for all steps
+	DisableShuffle bool     // else records of a file, not of a trace, are shuffled by Seed, as with vLLM
+	// MinPromptLength and MaxPromptLength bound the prompts of a file, in characters
+	// (evalscope's --max-prompt-length); 0 is no bound. Others are skipped and counted.
+	MinPromptLength, MaxPromptLength int
+	OutputLen                        int // tokens to ask for, 0 for what the records say; made prompts need some
+	InputLen                         int // tokens of made prompts, without PrefixLen
+	// InputRangeRatio and OutputRangeRatio r, from 0 to below 1, spread the lengths of made
+	// prompts and answers evenly from len·(1−r) to len·(1+r).
+	InputRangeRatio, OutputRangeRatio float64
+	// PrefixLen tokens begin every random prompt, or every prompt of one of the
+	// NumPrefixes of prefix_repetition.
+	PrefixLen, NumPrefixes int
+	// CacheHit is the share of random prompts, from 0 to below 1, that the server's prefix
+	// cache can hold: a start that all share, sent once before them. See SplitForCache.
+	CacheHit float64
+	// TokenIDs sends made prompts as token ids, whose number is exact; the completions
+	// API only. Else they are words, as many as TokensPerWord says.
+	TokenIDs bool
+	// Words are what made prompts are made of, those of [Words] when nil. TokensPerWord is
+	// how many tokens the server counts for one, 1 when 0.
+	Words         []string
+	TokensPerWord float64
+	Trace         Trace // how the records of a trace are to be read
+	// Conversations are turns of InputLen tokens behind a system prompt of PrefixLen tokens;
+	// of a file they give the thinking time that it leaves out.
+	Conversations Conversations
+	// SkipChatTemplate sends custom prompts to the completions API as they are. Else they
+	// go as token ids in the model's chat template, as with vLLM, where ChatTokens is set.
+	SkipChatTemplate bool
+	// Tokenizer returns how many tokens the model server makes of a text, without special
+	// ones; false where it does not say, and 4 bytes count as a token.
+	Tokenizer func(ctx context.Context, text string) (int, bool)
+	// ChatTokens are the ids of a user's message in the model's chat template; false where
+	// the server does not say, and the text goes as it is.
+	ChatTokens func(ctx context.Context, text string) ([]int32, bool)
+}
+
+const maxPromptTokens = 1 << 20 // of one made prompt
+
+// Check reports lengths that make no sense, and what does not fit the kind.
+func (c Config) Check() error {
+	k, err := find(c.Kind)
+	switch {
+	case err != nil:
+		return err
+	case !k.made && c.Path == "":
+		return fmt.Errorf("data set %s needs a file: give --dataset-path", c.Kind)
+	case k.made && c.Path == "" && min(c.OutputLen, c.InputLen+c.PrefixLen) < 1:
+		return fmt.Errorf("data set %s needs an input and an output length of at least 1", c.Kind)
+	case k.made && k.read == nil && c.Path != "":
+		return fmt.Errorf("data set %s takes no file: leave out --dataset-path, or name the file's kind with --dataset-name", c.Kind)
+	case k.chat && c.API == openai.Completions:
+		return fmt.Errorf("data set %s needs the chat API: give --backend openai-chat", c.Kind)
+	case c.TokenIDs && c.API != openai.Completions:
+		return errors.New("prompts of token ids need the completions API")
+	case c.Trace.From < 0:
+		return errors.New("--timed-trace-from must not be negative")
+	case min(c.InputLen, c.OutputLen, c.PrefixLen, c.NumPrefixes, c.MinPromptLength, c.MaxPromptLength) < 0,
+		max(c.InputLen, c.OutputLen, c.PrefixLen, c.NumPrefixes, c.Trace.Block) > maxPromptTokens:
+		return fmt.Errorf("lengths of prompts and answers must be from 0 to %d", maxPromptTokens)
+	}
+	return nil
+}
+
+// FullLength reports whether answers are to have the length that is asked for, whatever
+// the model would say: those of random prompts and traces, as in vLLM, and of made
+// conversations.
+func (c Config) FullLength() bool {
+	return c.Kind == Random || c.Kind == Replay || c.Kind == MultiTurn && c.Path == ""
+}
 
 // Prompt is what one request asks. One of Text, Messages, Tokens and Turns is
 // set; Messages may stand before Turns.
@@ -28,8 +115,8 @@ type Prompt struct {
 	Turns []Turn
 	// Shared are the starts of the prompt that others may have too, from the shortest on.
 	Shared []Shared
-	// ID names a request of a trace, and After the one that it continues, empty for none;
-	// those of one session have one name.
+	// ID names a request of a trace, and After the one that it continues, empty for none.
+	// Those of one session have one name.
 	ID, After string
 }
 
@@ -39,12 +126,10 @@ type Shared struct {
 	Tokens int // from the start of the prompt
 }
 
-// Source gives out prompts one after the other. It is used by one goroutine at
-// a time.
+// Source gives out prompts one after the other. It is used by one goroutine at a time.
 type Source interface {
-	// Next returns the next prompt. It returns io.EOF when there are no more
-	// (a trace ends, and with [Config.NoOversample] any file) and any other error
-	// when there can be no more.
+	// Next returns the next prompt, or io.EOF when there are no more: a trace ends, and with
+	// [Config.NoOversample] any file.
 	Next(ctx context.Context) (Prompt, error)
 	// Count is what was given out and skipped since the last call of Count.
 	Count() runlog.DatasetCount
@@ -52,7 +137,6 @@ type Source interface {
 	Close()
 }
 
-// counter is the count of a source.
 type counter struct{ count runlog.DatasetCount }
 
 // Count implements [Source].
@@ -65,8 +149,7 @@ func (c *counter) Count() runlog.DatasetCount {
 // Close implements [Source] where no file is open.
 func (c *counter) Close() {}
 
-// Read returns the records of the file of cfg, nil for a data set that has none. A
-// record that cannot be read ends it.
+// Read returns the records of the file of cfg, nil for a data set that has none.
 func Read(cfg Config) ([]Record, error) {
 	k, err := find(cfg.Kind)
 	if err != nil || k.read == nil || cfg.Path == "" {

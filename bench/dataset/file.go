@@ -60,20 +60,16 @@ func (s *fileSource) Next(ctx context.Context) (Prompt, error) {
 
 // prompt makes a prompt of a record, or counts why there is none.
 func (s *fileSource) prompt(ctx context.Context, r *Record) (Prompt, bool) {
-	p := r.prompt
+	p, text := r.prompt, ""
 	p.Messages, p.Turns = slices.Clone(p.Messages), slices.Clone(p.Turns) // the record keeps its own
-	text := ""
 	for _, m := range p.said() {
 		text += m.Content
 	}
 	length := utf8.RuneCountInString(text)
 	tooLong := s.cfg.MaxPromptLength > 0 && length > s.cfg.MaxPromptLength
-	skipped := strings.TrimSpace(text) == "" || length < s.cfg.MinPromptLength
-	if !tooLong && !skipped {
-		skipped = !s.setLengths(ctx, &p, r.answers)
-	}
+	tooShort := strings.TrimSpace(text) == "" || length < s.cfg.MinPromptLength
 	switch {
-	case !tooLong && !skipped:
+	case !tooLong && !tooShort && s.setLengths(ctx, &p, r.answers):
 		s.finish(ctx, &p)
 		return p, true
 	case s.pass > 0: // which brings nothing new
@@ -139,11 +135,10 @@ func (s *fileSource) tokens(ctx context.Context, text string) (n int, counted bo
 // finish puts the words of the step and the pass before a prompt, and says what others may
 // share with it: of conversations the system prompt, of prompts sent verbatim everything.
 func (s *fileSource) finish(ctx context.Context, p *Prompt) {
-	pass := s.pass
+	words := salt(s.cfg.Step, s.pass)
 	if s.cfg.Verbatim {
-		pass = 0
+		words = salt(s.cfg.Step, 0)
 	}
-	words := salt(s.cfg.Step, pass)
 	if len(p.Turns) > 0 || s.cfg.Verbatim {
 		p.Shared = s.starts(ctx, words, p)
 	}
@@ -181,8 +176,8 @@ func (s *fileSource) starts(ctx context.Context, salt string, p *Prompt) (all []
 	return all
 }
 
-// salt returns the words before each prompt of a pass of a step, other ones for each: a
-// number whose digits are words. What is no digit, as of a warm-up, stands as it is.
+// salt returns the words before the prompts of a pass, other ones for each: a number whose
+// digits are words. A step that is no digit, as a warm-up, stands as it is.
 func salt(step, pass int) (text string) {
 	digits := Words()
 	if step < 0 || step >= len(digits) {

@@ -21,8 +21,7 @@ const (
 	MultiTurn Kind = "multi_turn" // ours
 )
 
-// kinds are all kinds, in the order in which their keys are looked for. A new one is a file
-// and a line here.
+// kinds are all kinds, in the order in which their keys are looked for.
 var kinds = []kind{openQA, shareGPT, trace, multiTurn, custom, randomPrompts, prefixes}
 
 // kind is how the prompts of one kind are made.
@@ -35,7 +34,6 @@ type kind struct {
 	open func(Config) Source            // of one step
 }
 
-// kindNames lists the kinds in a line.
 func kindNames() string {
 	var names []string
 	for _, k := range kinds {
@@ -59,14 +57,14 @@ func Detect(path string) (Kind, error) {
 		return Replay, nil
 	}
 	var found Kind
-	_, err := readFile(path, questionExample, func(v map[string]any) (Record, error) {
+	err := readFile(path, questionExample, func(v map[string]any) error {
 		at := slices.IndexFunc(kinds, func(k kind) bool {
 			return slices.ContainsFunc(k.keys, func(key string) bool { return v[key] != nil })
 		})
 		if at >= 0 {
 			found = kinds[at].name
 		}
-		return Record{}, fmt.Errorf("its keys do not tell what the data set is: give --dataset-name with %s", kindNames()) // no more are wanted
+		return fmt.Errorf("its keys do not tell what the data set is: give --dataset-name with %s", kindNames()) // no more are wanted
 	})
 	if found == "" {
 		return "", fmt.Errorf("reading data set %s: %w", path, err)

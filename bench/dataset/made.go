@@ -33,8 +33,8 @@ func newMaker(cfg Config) maker {
 	return maker{cfg}
 }
 
-// random returns the i-th source of a named purpose: what is drawn for one prompt does
-// not depend on what others drew, and is another in each step.
+// random returns the i-th source of a named purpose: what is drawn for a prompt depends on no
+// other prompt, and is another in each step.
 func (m maker) random(purpose string, i uint64) *rand.Rand {
 	return random(m.cfg.Seed, fmt.Sprint(purpose, m.cfg.Step), i)
 }
@@ -44,7 +44,7 @@ func random(seed uint64, purpose string, i uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(binary.BigEndian.Uint64(h[:]), binary.BigEndian.Uint64(h[8:])))
 }
 
-// units is how many units make so many tokens.
+// units is how many of them make so many tokens.
 func (m maker) units(tokens int) int {
 	if m.cfg.Words == nil || tokens == 0 {
 		return tokens
@@ -64,7 +64,7 @@ func (m maker) draw(units []int32, n int, r *rand.Rand) []int32 {
 	return units
 }
 
-// prompt is made of the units, which are to make so many tokens.
+// prompt makes one of units, which are to make so many tokens.
 func (m maker) prompt(units []int32, tokens int) Prompt {
 	if m.cfg.Words == nil {
 		return Prompt{Tokens: units, ExpectedTokens: tokens}
@@ -72,7 +72,6 @@ func (m maker) prompt(units []int32, tokens int) Prompt {
 	return Prompt{Text: m.text(units), AimedTokens: tokens}
 }
 
-// text is the words of units.
 func (m maker) text(units []int32) string {
 	words := make([]string, len(units))
 	for i, unit := range units {
@@ -89,8 +88,7 @@ func (m maker) shared(purpose string, i uint64, tokens int) []Shared {
 	return []Shared{{ID: m.random(purpose, i).Uint64(), Tokens: tokens}}
 }
 
-// Words are one token each, with the blank before them, in the usual
-// vocabularies.
+// Words are one token each, with the blank before them, in the usual vocabularies.
 func Words() []string {
 	return strings.Fields("the of and to in is you that it he was for on are as with his they at be this have " +
 		"from or one had by word but not what all were we when your can said there use an each which she do how " +
@@ -141,7 +139,6 @@ func OneTokenWords(ids []int32) (words []string) {
 	return words
 }
 
-// randomPrompts are of so many tokens.
 var randomPrompts = kind{name: Random, made: true, open: func(c Config) Source { return &madeSource{prompt: newMaker(c).single} }}
 
 // prefixes are few prefixes with many endings.

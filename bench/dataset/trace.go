@@ -58,8 +58,7 @@ var traceColumns = map[string][]string{
 // longestTrace bounds the time from the first record to the last.
 const longestTrace = 365 * 24 * time.Hour
 
-// newRow reads the values of a record by their names; value returns "" for what is not
-// there.
+// newRow reads a record; value returns what has a name in it, "" for none.
 func newRow(value func(name string) string) (r row, err error) {
 	first := func(column string) (text string) {
 		for _, name := range traceColumns[column] {
@@ -108,8 +107,7 @@ func parseTokens(name, text string) (int, error) {
 
 const traceExample = `{"timestamp": 0, "input_length": 100, "output_length": 10}`
 
-// traceRows reads the file of a trace, record by record: JSON objects, or CSV with names
-// in its first line. An error ends it.
+// traceRows reads a trace: JSON objects, or CSV with names in its first line. An error ends it.
 func traceRows(path string) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
 		f, in, err := openData(path)
@@ -125,7 +123,7 @@ func traceRows(path string) iter.Seq2[row, error] {
 			return err
 		}
 		if begin, _ := in.Peek(1); strings.ContainsAny(string(begin), "{[") {
-			err = readObjects(in, traceExample, func(v map[string]json.RawMessage) error {
+			_, err = readObjects(in, traceExample, func(v map[string]json.RawMessage) error {
 				r, err := newRow(func(name string) string { return strings.Trim(strings.TrimPrefix(string(v[name]), "null"), `"`) })
 				if ids := v["hash_ids"]; err == nil && ids != nil {
 					err = json.Unmarshal(ids, &r.blocks)
@@ -141,7 +139,6 @@ func traceRows(path string) iter.Seq2[row, error] {
 	}
 }
 
-// readTable reads CSV.
 func readTable(in io.Reader, take func(row, error) error) error {
 	table := csv.NewReader(in)
 	table.ReuseRecord = true
@@ -230,7 +227,7 @@ func (s *traceSource) Next(ctx context.Context) (Prompt, error) {
 	return Prompt{}, ctx.Err()
 }
 
-// due is when a record was, since [Trace.From]; below 0 before it.
+// due is when a request is due, since [Trace.From]; below 0 before it.
 func (s *traceSource) due(r row) (time.Duration, error) {
 	if s.read == 0 {
 		s.first = r.at
@@ -247,9 +244,9 @@ func (s *traceSource) due(r row) (time.Duration, error) {
 	return time.Duration(seconds*float64(time.Second)) - s.cfg.Trace.From, nil
 }
 
-// prompt makes the prompt of a record. Equal hash ids stand for equal blocks of it; what
-// they do not cover is its own. A cache has a block only behind the same ones, also where
-// ids name contents: a start is known by all ids up to its end.
+// prompt makes the prompt of a record. Equal hash ids stand for equal blocks; what they do not
+// cover is its own. A cache has a block only behind the same ones: a start is known by all ids
+// up to its end.
 func (s *traceSource) prompt(r row) Prompt {
 	all, block := s.maker.units(r.input), s.maker.units(s.cfg.Trace.Block)
 	units := make([]int32, 0, all)

@@ -31,7 +31,6 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	if s.engine.cache != nil {
 		a.cached = &q.cached
 	}
-	a.open()
 	switch fault {
 	case FaultEmpty:
 		a.finish(finishStop)
@@ -47,29 +46,27 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stream sends tokens as the engine makes them; what it made while the last
-// write took is one chunk.
+// stream sends tokens as the engine makes them; those made during the last write are one chunk.
 func (s *Server) stream(a *answer, q *sequence, fault Fault) {
-	for texts := 0; a.failed == nil; {
+	for chunks := 0; a.failed == nil; {
 		s.wait(a.ctx, q.wake)
 		made := int(q.made.Load())
 		if made > a.sent {
 			a.sendTokens(made)
-			texts++
+			chunks++
 		}
-		over := made == q.limit
-		if (over || texts >= interruptAfter) && s.interrupt(a, fault) {
+		complete := made == q.limit
+		if (complete || chunks >= interruptAfter) && s.interrupt(a, fault) {
 			return
 		}
-		if over {
+		if complete {
 			a.finish(q.finish)
 			return
 		}
 	}
 }
 
-// wait waits for wake. It gives the connection up when the client has gone or the
-// engine has stopped.
+// wait waits for wake, and aborts when the client has gone or the engine has stopped.
 func (s *Server) wait(ctx context.Context, wake <-chan struct{}) {
 	select {
 	case <-wake:
@@ -79,6 +76,8 @@ func (s *Server) wait(ctx context.Context, wake <-chan struct{}) {
 	}
 	panic(http.ErrAbortHandler)
 }
+
+const endMark = "data: [DONE]\n\n"
 
 // answer is one stream of events to a client.
 type answer struct {
@@ -93,12 +92,17 @@ type answer struct {
 	failed error         // the first write that failed
 }
 
+// newAnswer starts the event stream.
 func newAnswer(w http.ResponseWriter, r *http.Request, req request, model string) *answer {
 	frame := chunk{ID: "cmpl-" + r.Header.Get("X-Request-Id"), Object: "text_completion", Created: time.Now().Unix(), Model: model}
 	if req.chat {
 		frame.ID, frame.Object = "chat"+frame.ID, "chat.completion.chunk"
 	}
-	return &answer{w: w, ctx: r.Context(), rc: http.NewResponseController(w), req: req, frame: frame}
+	a := &answer{w: w, ctx: r.Context(), rc: http.NewResponseController(w), req: req, frame: frame}
+	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	w.WriteHeader(http.StatusOK)
+	a.failed = a.rc.Flush()
+	return a
 }
 
 // chunk is one event of a stream.
@@ -123,14 +127,9 @@ type usage struct {
 	TotalTokens      int `json:"total_tokens"`
 	CompletionTokens int `json:"completion_tokens"`
 	// Details are nil without a prefix cache.
-	Details *promptDetails `json:"prompt_tokens_details,omitempty"`
+	Details map[string]int64 `json:"prompt_tokens_details,omitempty"`
 }
 
-type promptDetails struct {
-	CachedTokens int64 `json:"cached_tokens"`
-}
-
-// textChunk is an event with text.
 func (a *answer) textChunk(text string) chunk {
 	one := choice{Text: &text}
 	if a.req.chat {
@@ -144,19 +143,11 @@ func (a *answer) textChunk(text string) chunk {
 func (a *answer) usage() *usage {
 	u := &usage{PromptTokens: a.prompt, TotalTokens: a.prompt + a.sent, CompletionTokens: a.sent}
 	if a.cached != nil {
-		u.Details = &promptDetails{a.cached.Load()}
+		u.Details = map[string]int64{"cached_tokens": a.cached.Load()}
 	}
 	return u
 }
 
-// open starts the event stream.
-func (a *answer) open() {
-	a.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-	a.w.WriteHeader(http.StatusOK)
-	a.failed = a.rc.Flush()
-}
-
-// send writes an event.
 func (a *answer) send(c chunk) {
 	if a.req.StreamOptions.ContinuousUsageStats {
 		c.Usage = a.usage()
@@ -212,7 +203,5 @@ func (a *answer) finish(reason string) {
 		c.Choices, c.Usage = []choice{}, a.usage()
 		a.send(c)
 	}
-	a.done()
+	a.write([]byte(endMark))
 }
-
-func (a *answer) done() { a.write([]byte("data: [DONE]\n\n")) }

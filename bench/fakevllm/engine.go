@@ -1,7 +1,9 @@
 package fakevllm
 
 import (
+	"container/list"
 	"context"
+	"hash/fnv"
 	"math"
 	"slices"
 	"sync"
@@ -49,7 +51,7 @@ type engine struct {
 	cache   *prefixCache  // nil for none
 	answers atomic.Uint64 // whose length was drawn
 	kick    chan struct{} // holds one element when there may be work
-	stopped chan struct{} // closed when run is over
+	stopped chan struct{} // closed when run has returned
 
 	mu               sync.Mutex
 	fault            Fault   // of requests that name none
@@ -67,7 +69,6 @@ func newEngine(cfg Config) *engine {
 	return e
 }
 
-// submit queues a sequence.
 func (e *engine) submit(q *sequence) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -76,7 +77,7 @@ func (e *engine) submit(q *sequence) {
 	signal(e.kick)
 }
 
-// cancel takes a sequence out; it may be over already.
+// cancel takes a sequence out, where it is not complete yet.
 func (e *engine) cancel(q *sequence) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -97,14 +98,10 @@ func signal(c chan struct{}) {
 }
 
 const (
-	// maxCatchUp bounds how far late steps are made good, so that a timer's
-	// lateness does not add up and a long pause does not end in a burst.
-	maxCatchUp = 20 * time.Millisecond
-	// idlePoll is how often an idle engine looks whether background users have come.
-	idlePoll = 20 * time.Millisecond
+	maxCatchUp = 20 * time.Millisecond // of late steps: a long pause is not to end in a burst
+	idlePoll   = 20 * time.Millisecond // how often an idle engine looks for background users
 )
 
-// run steps until ctx ends.
 func (e *engine) run(ctx context.Context) {
 	defer close(e.stopped)
 	start := time.Now()
@@ -170,42 +167,39 @@ func (e *engine) begin(now time.Time, elapsed time.Duration) time.Duration {
 func (e *engine) end(now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.running = slices.DeleteFunc(e.running, func(q *sequence) bool { return e.addToken(q, now) })
+	e.running = slices.DeleteFunc(e.running, func(q *sequence) (complete bool) {
+		n := int(q.made.Load()) + 1
+		e.met.generatedTokens.Inc()
+		if n == 1 {
+			q.first = now
+			e.met.firstToken.Observe(now.Sub(q.arrived).Seconds())
+		} else {
+			e.met.interToken.Observe(now.Sub(q.last).Seconds())
+		}
+		q.last = now
+		complete = n >= q.limit
+		if complete {
+			e.met.finished[q.finish].Inc()
+			e.met.e2e.Observe(now.Sub(q.arrived).Seconds())
+			e.met.queued.Observe(q.scheduled.Sub(q.arrived).Seconds())
+			e.met.requestPerToken.Observe(now.Sub(q.first).Seconds() / float64(max(1, n-1))) // 0 for a single token, as vLLM has it
+			if q.background {
+				e.background--
+			}
+			if e.cache != nil && q.tokens != nil { // the last token was not computed on
+				e.cache.hold(e.cache.hashes(append(q.tokens, answerTokens(0, n-1)...)))
+			}
+		}
+		q.made.Store(int64(n))
+		signal(q.wake)
+		return complete
+	})
 }
 
-// addToken gives a sequence its next token and reports whether it was the last.
-func (e *engine) addToken(q *sequence, now time.Time) (last bool) {
-	n := int(q.made.Load()) + 1
-	e.met.generatedTokens.Inc()
-	if n == 1 {
-		q.first = now
-		e.met.firstToken.Observe(now.Sub(q.arrived).Seconds())
-	} else {
-		e.met.interToken.Observe(now.Sub(q.last).Seconds())
-	}
-	q.last = now
-	if last = n >= q.limit; last {
-		e.met.finished[q.finish].Inc()
-		e.met.e2e.Observe(now.Sub(q.arrived).Seconds())
-		e.met.queued.Observe(q.scheduled.Sub(q.arrived).Seconds())
-		e.met.requestPerToken.Observe(now.Sub(q.first).Seconds() / float64(max(1, n-1))) // 0 for a single token, as vLLM has it
-		if e.cache != nil && q.tokens != nil {                                           // the last token was not computed on
-			e.cache.hold(e.cache.hashes(append(q.tokens, answerTokens(0, n-1)...)))
-		}
-		if q.background {
-			e.background--
-		}
-	}
-	q.made.Store(int64(n))
-	signal(q.wake)
-	return last
-}
+const backgroundPrompt = 40 // tokens of a background user's prompt
 
-// backgroundPrompt is the prompt of a background user, in tokens.
-const backgroundPrompt = 40
-
-// fillBackground lets as many background users ask as the wave wants; when it
-// falls, users leave after their answer.
+// fillBackground lets as many background users ask as the wave wants; when it falls, they
+// leave after their answer.
 func (e *engine) fillBackground(now time.Time, elapsed time.Duration) {
 	turn := 2 * math.Pi * elapsed.Seconds() / e.cfg.BackgroundPeriod.Seconds()
 	wanted := int(math.Round(float64(e.cfg.BackgroundUsers) * (1 - math.Cos(turn)) / 2))
@@ -216,8 +210,8 @@ func (e *engine) fillBackground(now time.Time, elapsed time.Duration) {
 	}
 }
 
-// naturalLength draws the length of the next answer, from 0.3 to 1.7 times the mean. The
-// draws walk by the golden ratio, which visits that evenly: a short run has its mean too.
+// naturalLength draws the length of the next answer, from 0.3 to 1.7 times the mean. The golden
+// ratio visits that evenly, so a short run has its mean too.
 func (e *engine) naturalLength() int {
 	_, u := math.Modf(float64(e.answers.Add(1)) * math.Phi)
 	return max(1, int(math.Round(float64(e.cfg.MeanOutputTokens)*(0.3+1.4*u))))
@@ -231,4 +225,57 @@ func (e *engine) load() Load {
 		held += q.prompt + int(q.made.Load())
 	}
 	return Load{Running: len(e.running), Waiting: len(e.waiting), KVCacheUsage: min(1, float64(held)/cacheTokens)}
+}
+
+// prefixCache holds whole blocks of the prompts and answers that were seen, as vLLM's
+// automatic prefix caching does. Where it is full, the least recently used block goes.
+type prefixCache struct {
+	block, capacity int // tokens of a block, and blocks
+	blocks          map[uint64]*list.Element
+	used            *list.List // of hashes, the most recently used first
+}
+
+func newPrefixCache(block, capacity int) *prefixCache {
+	return &prefixCache{block: block, capacity: capacity, blocks: map[uint64]*list.Element{}, used: list.New()}
+}
+
+// take returns how many tokens of a prompt are held, in whole blocks from its start, and holds
+// all its blocks. The last token is always computed, as in vLLM.
+func (c *prefixCache) take(tokens []string) (held int) {
+	hashes := c.hashes(tokens)
+	for _, h := range hashes {
+		if c.blocks[h] == nil {
+			break
+		}
+		held++
+	}
+	c.hold(hashes)
+	return min(held, (len(tokens)-1)/c.block) * c.block
+}
+
+// hold makes blocks the most recently used, those at the start of a prompt first.
+func (c *prefixCache) hold(hashes []uint64) {
+	for _, h := range slices.Backward(hashes) {
+		if e := c.blocks[h]; e != nil {
+			c.used.MoveToFront(e)
+			continue
+		}
+		c.blocks[h] = c.used.PushFront(h)
+	}
+	for c.used.Len() > c.capacity {
+		delete(c.blocks, c.used.Remove(c.used.Back()).(uint64))
+	}
+}
+
+// hashes are those of the whole blocks, each of all tokens up to its end.
+func (c *prefixCache) hashes(tokens []string) []uint64 {
+	var all []uint64
+	h := fnv.New64a()
+	for i, token := range tokens {
+		_, _ = h.Write([]byte(token + " ")) // it cannot fail
+		if (i+1)%c.block == 0 {
+			all = append(all, h.Sum64())
+		}
+	}
+	return all
 }

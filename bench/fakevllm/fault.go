@@ -1,6 +1,8 @@
 package fakevllm
 
 import (
+	"bytes"
+	"embed"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,8 +14,7 @@ import (
 // Fault is one way to misbehave, in requests for a completion.
 type Fault string
 
-// The faults. Those "mid-stream" come after three chunks of text, or after the last
-// one of a shorter answer.
+// The faults. Those "mid-stream" come after three chunks of text, or the last of a shorter answer.
 const (
 	FaultNone        Fault = "none"          // in a path it also overrides the one set for all
 	FaultHang        Fault = "hang"          // accepts the request and never answers
@@ -87,17 +88,36 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, req *request, fa
 	return true
 }
 
-// interrupt ends a stream half way, where the fault is of that kind.
+// interrupt ends a stream mid-stream, where the fault is of that kind.
 func (s *Server) interrupt(a *answer, fault Fault) bool {
 	switch fault {
 	case FaultStall:
 		s.wait(a.ctx, nil)
 	case FaultStreamError:
-		a.write([]byte(`data: {"error":{"message":"the engine failed mid-stream, as asked for","type":"InternalServerError","param":null,"code":500}}` + "\n\n"))
-		a.done()
+		a.write([]byte(`data: {"error":{"message":"the engine failed mid-stream, as asked for","type":"InternalServerError","param":null,"code":500}}` + "\n\n" + endMark))
 	case FaultTruncated:
 	default:
 		return false
+	}
+	return true
+}
+
+// frames are whole answers as other engines write them, broken ones among them: a path
+// /fault/NAME/v1/… answers with frames/NAME.txt.
+//
+//go:embed frames
+var frames embed.FS
+
+// replay sends the frames of that name, and reports whether there are any.
+func replay(w http.ResponseWriter, name string) bool {
+	answer, err := frames.ReadFile("frames/" + name + ".txt")
+	if err != nil {
+		return false
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for frame := range bytes.SplitAfterSeq(answer, []byte("\n\n")) {
+		_, _ = w.Write(frame) // the client may be gone
+		_ = http.NewResponseController(w).Flush()
 	}
 	return true
 }

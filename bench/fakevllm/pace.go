@@ -13,16 +13,12 @@ import (
 	"time"
 )
 
-// pacedTokens are the chunks of an answer whose request does not bound them.
-const pacedTokens = 256
+const pacedTokens = 256 // of an answer whose request does not bound them
 
-// Paced is a server to check a load generator against: it writes one chunk a gap to
-// every stream, on a schedule fixed when the request comes. The text of a chunk is the
-// instant at which it was written, and GET /truth lists the streams that are over,
-// as JSON Lines in the order in which they ended.
-//
-// Any prompt and model is accepted, max_tokens is obeyed, an answer is always
-// streamed and usage always sent.
+// Paced is a server to check a load generator against: it writes one chunk a gap to every
+// stream, on a schedule fixed when the request comes. The text of a chunk is the instant at
+// which it was written, and GET /truth lists the streams as JSON Lines, in the order in which
+// they ended. Any prompt and model is accepted, and an answer always streamed, with usage.
 type Paced struct {
 	model   string
 	gap     time.Duration
@@ -32,12 +28,11 @@ type Paced struct {
 	truths []Truth // the oldest first
 }
 
-// Truth is what the server did for one request. Instants are Unix nanoseconds
-// on the server's clock.
+// Truth is what the server did for one request.
 type Truth struct {
 	ID string `json:"id"` // X-Request-Id
-	// Chunks is when each chunk was written, which stands in the chunk too:
-	// taken right before the write. A client that went away has fewer.
+	// Chunks is when each chunk was written, in Unix nanoseconds taken right before: what
+	// stands in it. A client that went away has fewer.
 	Chunks []int64 `json:"chunks_unix_nano"`
 }
 
@@ -50,12 +45,20 @@ func (p *Paced) Handler() http.Handler {
 	mux.HandleFunc("POST /v1/chat/completions", p.complete)
 	mux.HandleFunc("POST /v1/completions", p.complete)
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) { writeModels(w, p.model) })
-	mux.HandleFunc("GET /health", health)
-	mux.HandleFunc("GET /truth", p.truth)
+	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /truth", func(w http.ResponseWriter, _ *http.Request) {
+		p.mu.Lock()
+		all := p.truths // what is in it does not change
+		p.mu.Unlock()
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		lines := json.NewEncoder(w)
+		for _, t := range all {
+			_ = lines.Encode(t) // the client may be gone
+		}
+	})
 	return mux
 }
 
-// complete answers a request on the schedule.
 func (p *Paced) complete(w http.ResponseWriter, r *http.Request) {
 	due := time.Now().Add(p.gap + phase(p.streams.Add(1), p.gap))
 	req, ok := readRequest(w, r)
@@ -65,7 +68,6 @@ func (p *Paced) complete(w http.ResponseWriter, r *http.Request) {
 	chunks := cmp.Or(req.MaxTokens, pacedTokens)
 	req.StreamOptions.IncludeUsage = true
 	a := newAnswer(w, r, req, p.model)
-	a.open()
 	written := a.writeOnTime(due, p.gap, chunks)
 	// Kept before the end mark goes out, so that a client that saw it can ask.
 	p.mu.Lock()
@@ -76,19 +78,17 @@ func (p *Paced) complete(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// phase spreads streams that start together evenly over a gap, in whatever
-// number they come: multiples of the golden ratio leave no large hole.
+// phase spreads any number of streams that start together evenly over a gap: multiples of the
+// golden ratio leave no large hole.
 func phase(number uint64, gap time.Duration) time.Duration {
 	_, part := math.Modf(float64(number) * math.Phi)
 	return time.Duration(part * float64(gap))
 }
 
-// stampWidth is the digits of an instant in a chunk.
-const stampWidth = 19
+const stampWidth = 19 // digits of an instant in a chunk
 
-// writeOnTime sends the chunks, the first at due, until the client goes, and returns when
-// each was written. The event is made once and its stamp written over, so that the time
-// between taking it and writing it is short.
+// writeOnTime sends the chunks, the first at due, until the client goes, and returns when each
+// was written. The event is made once, so that a stamp is written soon after it is taken.
 func (a *answer) writeOnTime(due time.Time, gap time.Duration, chunks int) (written []int64) {
 	blank := strings.Repeat("0", stampWidth) + " "
 	event := encodeEvent(a.textChunk(blank))
@@ -111,16 +111,4 @@ func (a *answer) writeOnTime(due time.Time, gap time.Duration, chunks int) (writ
 		a.sent++
 	}
 	return written
-}
-
-// truth lists what was written when.
-func (p *Paced) truth(w http.ResponseWriter, _ *http.Request) {
-	p.mu.Lock()
-	all := p.truths // what is in it does not change
-	p.mu.Unlock()
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	lines := json.NewEncoder(w)
-	for _, t := range all {
-		_ = lines.Encode(t) // the client may be gone
-	}
 }

@@ -66,8 +66,7 @@ func (q *request) promptTokens(template int) (tokens []string) {
 	return tokens
 }
 
-// newSequence turns a request into a sequence for the engine, or answers it and
-// returns nil.
+// newSequence makes a sequence of a request, or answers it and returns nil.
 func (s *Server) newSequence(w http.ResponseWriter, req *request) *sequence {
 	tokens, limit := req.promptTokens(s.cfg.TemplateTokens), req.MaxTokens
 	prompt := len(tokens)
@@ -75,25 +74,22 @@ func (s *Server) newSequence(w http.ResponseWriter, req *request) *sequence {
 	switch {
 	case req.Model != "" && req.Model != s.cfg.Model:
 		noSuchModel(w, req.Model)
-		return nil
 	case !req.Stream:
 		badRequest(w, "this stand-in only streams: set stream to true")
-		return nil
 	case prompt == 0:
 		badRequest(w, "the prompt must have at least one token")
-		return nil
 	case limit < 0 || room < max(limit, 1):
 		badRequest(w, "This model's maximum context length is %d tokens; the request has %d in the prompt and asks for %d more.",
 			maxModelLen, prompt, limit)
-		return nil
+	default:
+		q := newSequence(prompt, cmp.Or(limit, room), finishLength)
+		q.tokens = tokens
+		if natural := s.engine.naturalLength(); natural < q.limit && !req.IgnoreEOS {
+			q.limit, q.finish = natural, finishStop
+		}
+		return q
 	}
-	limit = cmp.Or(limit, room)
-	q := newSequence(prompt, limit, finishLength)
-	q.tokens = tokens
-	if natural := s.engine.naturalLength(); natural < limit && !req.IgnoreEOS {
-		q.limit, q.finish = natural, finishStop
-	}
-	return q
+	return nil
 }
 
 // tokenize answers with the ids of a text's tokens, or of messages in the chat template.

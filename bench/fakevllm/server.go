@@ -1,8 +1,7 @@
-// Package fakevllm is a server that speaks as vLLM does, with a model of
-// continuous batching in place of a language model: the time of a decode step
-// grows with the requests in the batch, prompts cost prefill time, and above the
-// batch's size requests queue. It misbehaves on request: a base URL that ends in
-// /fault/NAME does so for the requests sent there.
+// Package fakevllm is a server that speaks as vLLM does, with a model of continuous batching in
+// place of a language model: a decode step takes longer with more requests in the batch, prompts
+// cost prefill time, and above the batch's size requests queue. It misbehaves in answer to
+// requests below a base URL that ends in /fault/NAME.
 package fakevllm
 
 import (
@@ -19,10 +18,8 @@ import (
 // Config says what the server pretends to be. The zero value of every field
 // stands for the default given beside it.
 type Config struct {
-	// Model is the name that is served; default "qwen2.5".
-	Model string
-	// MaxNumSeqs is how many requests decode at once, ≥ 1; default 102.
-	MaxNumSeqs int
+	Model      string // default "qwen2.5"
+	MaxNumSeqs int    // requests that decode at once, ≥ 1; default 102
 	// StepBase and StepPerSequence give the time of one decode step: base +
 	// per sequence × running requests. Defaults 59 ms and 1.84 ms.
 	StepBase, StepPerSequence time.Duration
@@ -32,20 +29,16 @@ type Config struct {
 	// MeanOutputTokens is the mean of the natural answer length, in tokens;
 	// default 283. Its standard deviation is 0.4 of that.
 	MeanOutputTokens int
-	// Speed divides every step's time, > 0; default 1, the real machine.
-	Speed float64
-	// TemplateTokens is how many tokens the chat template adds to messages; default 0.
-	TemplateTokens int
+	Speed            float64 // divides every step's time, > 0; default 1, the real machine
+	TemplateTokens   int     // that the chat template adds to messages; default 0
 	// CacheBlocks is how many blocks of BlockSize tokens the prefix cache holds; default
 	// 0, no cache. BlockSize is 16 by default.
 	CacheBlocks, BlockSize int
-	// APIKey is the bearer token that /v1 paths ask for; empty for none.
-	APIKey string
-	// BackgroundUsers is the crest of the wave of synthetic closed-loop users
-	// that keep the engine busy without HTTP; default 0, none.
-	BackgroundUsers int
-	// BackgroundPeriod is the length of that wave in wall time, whatever the
-	// speed; default 4 minutes.
+	APIKey                 string // the bearer token that /v1 paths ask for; empty for none
+	// BackgroundUsers is the crest of the wave of synthetic closed-loop users that keep the
+	// engine busy without HTTP; default 0. BackgroundPeriod is the length of that wave in
+	// wall time, whatever the speed; default 4 minutes.
+	BackgroundUsers  int
 	BackgroundPeriod time.Duration
 }
 
@@ -66,7 +59,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Server is one model behind HTTP. Make it with New.
+// Server is one model behind HTTP.
 type Server struct {
 	cfg    Config
 	engine *engine
@@ -90,7 +83,7 @@ func New(cfg Config) (*Server, error) {
 				writeModels(w, s.cfg.Model)
 			}
 		})
-		s.mux.HandleFunc("GET "+prefix+"/health", health)
+		s.mux.HandleFunc("GET "+prefix+"/health", func(http.ResponseWriter, *http.Request) {})
 		s.mux.Handle("GET "+prefix+"/metrics", promhttp.HandlerFor(s.engine.met.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	}
 	return s, nil
@@ -99,16 +92,16 @@ func New(cfg Config) (*Server, error) {
 // Run is the engine; call it once. When ctx ends it cuts off every request in it.
 func (s *Server) Run(ctx context.Context) { s.engine.run(ctx) }
 
-// SetFault sets the fault of all requests whose path names none; those already being
-// answered keep theirs, except that FaultSlow slows the whole batch.
+// SetFault sets the fault of all later requests whose path names none. FaultSlow slows the
+// whole batch.
 func (s *Server) SetFault(f Fault) {
 	s.engine.mu.Lock()
 	defer s.engine.mu.Unlock()
 	s.engine.fault = f
 }
 
-// SetPenalty multiplies the time of every step from the next one on, as a model server
-// that runs far from its cards takes longer: a factor above 0, 1 for none.
+// SetPenalty multiplies the time of every step by a factor above 0, as of a model server that
+// runs far from its cards.
 func (s *Server) SetPenalty(factor float64) {
 	s.engine.mu.Lock()
 	defer s.engine.mu.Unlock()
@@ -117,11 +110,8 @@ func (s *Server) SetPenalty(factor float64) {
 
 // Load is a snapshot of the engine.
 type Load struct {
-	// Running and Waiting are requests in the batch and in the queue, those of
-	// background users among them.
-	Running, Waiting int
-	// KVCacheUsage is the share of the cache in use, 0–1.
-	KVCacheUsage float64
+	Running, Waiting int     // requests in the batch and in the queue, those of background users among them
+	KVCacheUsage     float64 // 0–1
 }
 
 // Load returns the engine's present state.
@@ -130,8 +120,7 @@ func (s *Server) Load() Load { return s.engine.load() }
 // Handler returns the HTTP side. It may be served before Run is called.
 func (s *Server) Handler() http.Handler { return s.mux }
 
-// authorized answers a request without the API key, where there is one, and reports
-// whether it is to be answered by others.
+// authorized reports whether a request has the API key, and answers one that has not.
 func (s *Server) authorized(w http.ResponseWriter, r *http.Request) bool {
 	if s.cfg.APIKey == "" || r.Header.Get("Authorization") == "Bearer "+s.cfg.APIKey {
 		return true
@@ -144,8 +133,6 @@ func writeModels(w http.ResponseWriter, name string) {
 	card := map[string]any{"id": name, "object": "model", "owned_by": "vllm", "max_model_len": maxModelLen}
 	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{card}})
 }
-
-func health(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
 
 // writeError answers with an error as vLLM words it.
 func writeError(w http.ResponseWriter, status int, kind, format string, args ...any) {
@@ -162,14 +149,12 @@ func noSuchModel(w http.ResponseWriter, name string) {
 	writeError(w, http.StatusNotFound, "NotFoundError", "The model `%s` does not exist.", name)
 }
 
-// writeJSON sends a body; the client may be gone by then.
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(encode(v))
+	_, _ = w.Write(encode(v)) // the client may be gone
 }
 
-// encode returns a value made of strings, numbers and structs of them as JSON.
 func encode(v any) []byte {
 	b, _ := json.Marshal(v) // such a value always marshals
 	return b

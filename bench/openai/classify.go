@@ -13,10 +13,9 @@ import (
 	"time"
 )
 
-// errorBodyTime and errorBodySize bound the reading of an error's body: its status says enough.
 const (
-	errorBodyTime = 5 * time.Second
-	errorBodySize = 64 << 10 // some repeat the prompt
+	errorBodyTime = 5 * time.Second // for reading an error's body
+	errorBodySize = 64 << 10        // bytes of it: some repeat the prompt
 )
 
 // expired is the failure of a request whose context ended, nil otherwise.
@@ -63,8 +62,7 @@ func (x *exchange) noResponse(err error) *Failure {
 	return &Failure{Reason: reason, Detail: err.Error(), Local: slices.Contains(lacking, errno)}
 }
 
-// errorReason is the reason of an error of the transport; cut is that of a connection that
-// ended rather than said something wrong.
+// errorReason is the reason of an error of the transport, cut where the connection ended.
 func errorReason(err error, cut Reason) Reason {
 	_, isDNS := errors.AsType[*net.DNSError](err)
 	_, isAlert := errors.AsType[tls.AlertError](err)

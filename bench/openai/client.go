@@ -3,9 +3,12 @@ package openai
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -13,22 +16,18 @@ import (
 )
 
 const (
-	// idleConnTime is below the 5 s after which common servers close an idle connection.
-	idleConnTime = 4 * time.Second
+	idleConnTime = 4 * time.Second  // below the 5 s after which common servers close an idle connection
 	connectTime  = 30 * time.Second // for a TCP connection
 )
 
 // Config says how to reach an endpoint.
 type Config struct {
-	// BaseURL is the endpoint with or without /v1, see [ParseEndpoint].
-	BaseURL string
+	BaseURL string // see [ParseEndpoint]
 	// HTTP holds credentials, TLS, proxy and headers. Files among them are read again
 	// for each request. Redirects are never followed and HTTP/2 is never used.
-	HTTP config.HTTPClientConfig
-	// KeepAlive lets requests share connections, each kept for 4 s without use.
-	KeepAlive bool
-	// UserAgent is sent as such, Go's own when empty.
-	UserAgent string
+	HTTP      config.HTTPClientConfig
+	KeepAlive bool   // requests share connections, each kept for 4 s without use
+	UserAgent string // Go's own when empty
 }
 
 // Client sends requests to one endpoint. It may be used from several goroutines at once.
@@ -84,8 +83,8 @@ func (c *Client) CloseIdleConnections() {
 	(&http.Client{Transport: c.transport}).CloseIdleConnections()
 }
 
-// LastReceived is when bytes of any answer last came, by the monotonic clock; zero before the
-// first. A server from which they still come is there, although it may refuse new connections.
+// LastReceived is when bytes of any answer last came; zero before the first. A server from which
+// they come is there, although it may refuse new connections.
 func (c *Client) LastReceived() time.Time {
 	since := time.Duration(c.received.Load())
 	if since == 0 {
@@ -112,4 +111,52 @@ func newTLSConfig(ctx context.Context, cfg *config.TLSConfig, opts ...config.TLS
 		return certificate(info)
 	}
 	return t, nil
+}
+
+// ParseEndpoint reads the URL of an endpoint, with or without /v1, or of an API, such as
+// http://127.0.0.1:8000/v1/chat/completions. It returns the base, without /v1 and a slash at
+// its end, and the API that the path names, else "". No error repeats a part of s: it may hold
+// a secret.
+func ParseEndpoint(s string) (base *url.URL, api API, err error) {
+	u, err := url.Parse(strings.TrimSpace(s))
+	switch {
+	case err != nil:
+		return nil, "", errors.New("not a URL of the form http://host:port")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, "", errors.New("URL must start with http:// or https://")
+	case u.User != nil:
+		return nil, "", errors.New("URL must not hold a user name or password: use the http configuration")
+	case strings.ContainsAny(s, "?#"):
+		return nil, "", errors.New("URL must not have a query or a fragment")
+	case u.Hostname() == "":
+		return nil, "", errors.New("URL has no host")
+	}
+	path := strings.TrimRight(u.Path, "/")
+	for _, a := range []API{Chat, Completions} {
+		if rest, ok := strings.CutSuffix(path, a.path()); ok {
+			path, api = rest, a
+		}
+	}
+	path = strings.TrimRight(strings.TrimSuffix(path, "/v1"), "/")
+	return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: path}, api, nil
+}
+
+// Port is the port of an endpoint's URL, the scheme's own where the URL names none.
+func Port(u *url.URL) string {
+	if port := u.Port(); port != "" {
+		return port
+	}
+	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+}
+
+// HostPort is the label target of a probe without a name and of a load test: the two join.
+func HostPort(u *url.URL) string { return net.JoinHostPort(u.Hostname(), Port(u)) }
+
+// TargetName is [HostPort] of an endpoint as text; what is no URL stays as it is.
+func TargetName(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" {
+		return endpoint
+	}
+	return HostPort(u)
 }

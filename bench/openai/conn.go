@@ -6,12 +6,10 @@ import (
 	"time"
 )
 
-// maxLag bounds what is believed of a kernel stamp: the wall clock it is compared with
-// may have been set in between.
+// maxLag of a kernel stamp is believed: the wall clock may have been set in between.
 const maxLag = 10 * time.Second
 
-// conn is a connection, below TLS, that notes when bytes arrive for the exchange it serves.
-// It has one reader at a time.
+// conn is a connection, below TLS, that tells the exchange it serves when bytes arrive.
 type conn struct {
 	net.Conn
 	receiver *receiver // reads with kernel stamps, nil where there are none
@@ -19,8 +17,7 @@ type conn struct {
 	local    connAddr
 }
 
-// connAddr leads from a connection's address to the connection: the wrappers that the
-// transport puts around it hide everything but net.Conn's methods.
+// connAddr leads from an address to the connection, which the transport wraps.
 type connAddr struct {
 	net.Addr
 	conn *conn
@@ -32,10 +29,10 @@ func newConn(nc net.Conn) *conn {
 	return c
 }
 
-// LocalAddr is the local address, see connAddr.
+// LocalAddr returns a connAddr.
 func (c *conn) LocalAddr() net.Addr { return &c.local }
 
-// Read reads, and reports to the exchange it works for.
+// Read implements [net.Conn].
 func (c *conn) Read(p []byte) (n int, err error) {
 	var stamp int64
 	if c.receiver != nil {

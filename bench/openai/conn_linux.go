@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wantStamps asks the kernel to stamp what a new socket receives. Whether it
-// does is seen on the first read; a kernel that refuses costs only the stamps.
+// wantStamps asks the kernel to stamp what a new socket receives. One that refuses costs only
+// the stamps.
 func wantStamps(_, _ string, rc syscall.RawConn) error {
 	_ = rc.Control(func(fd uintptr) {
 		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPING,
@@ -86,8 +86,8 @@ func (r *receiver) try(fd uintptr) bool {
 	return true
 }
 
-// softwareStamp is the kernel's receive stamp in the control message that comes with a
-// read, in Unix nanoseconds, 0 if there is none. It is the first of three timespecs.
+// softwareStamp is the kernel's receive stamp in a read's control message, in Unix nanoseconds,
+// 0 if there is none. It is the first of three timespecs.
 func softwareStamp(oob []byte) int64 {
 	const size = 16
 	if len(oob) == 0 {

@@ -15,8 +15,7 @@ func TTFT(t *Trace) (time.Duration, bool) {
 	return t.Chunks[0].At, true
 }
 
-// FirstAnswer is the time from Started to the first text that is not
-// reasoning, under the same rule as [TTFT].
+// FirstAnswer is the time from Started to the first text that is not reasoning, by the rule of [TTFT].
 func FirstAnswer(t *Trace) (time.Duration, bool) {
 	i := slices.IndexFunc(t.Chunks, func(c Chunk) bool { return !c.Reasoning })
 	if !latencyCounts(t) || i < 0 {
@@ -25,8 +24,7 @@ func FirstAnswer(t *Trace) (time.Duration, bool) {
 	return t.Chunks[i].At, true
 }
 
-// ITLs are the gaps between successive chunks that carry text, one sample a
-// gap, under the same rule as [TTFT].
+// ITLs are the gaps between successive chunks that carry text, by the rule of [TTFT].
 func ITLs(t *Trace) []time.Duration {
 	if !latencyCounts(t) || len(t.Chunks) < 2 {
 		return nil
@@ -50,8 +48,7 @@ func TPOT(t *Trace) (time.Duration, bool) {
 	return took / time.Duration(n-1), took > 0
 }
 
-// E2E is the time from Started to the last text chunk. There is none for a
-// failed request.
+// E2E is the time from Started to the last text chunk. There is none for a failed request.
 func E2E(t *Trace) (time.Duration, bool) {
 	if t.Failure != nil || len(t.Chunks) == 0 {
 		return 0, false
@@ -69,7 +66,7 @@ func OutputTokens(t *Trace) (int, TokenSource) {
 	return len(t.Chunks) + t.Merged, TokensChunks
 }
 
-// latencyCounts reports whether what was seen of a request before its end counts.
+// latencyCounts is the rule of [TTFT].
 func latencyCounts(t *Trace) bool {
 	return t.Failure == nil || t.Failure.Reason == ReasonTimeout || t.Failure.Reason == ReasonStalled
 }

@@ -15,12 +15,9 @@ import (
 )
 
 const (
-	// resendTime bounds how soon after a request the server closes a connection that it took
-	// for idle.
-	resendTime = time.Second
-	// drainTime and drainSize bound how long a finished response is read on for its end.
-	drainTime = 100 * time.Millisecond
-	drainSize = 64 << 10
+	resendTime = time.Second            // within which a server closes a connection that it took for idle
+	drainTime  = 100 * time.Millisecond // for reading a finished response to its end
+	drainSize  = 64 << 10               // bytes of that
 )
 
 // The causes with which an exchange ends its own context.
@@ -31,8 +28,7 @@ var (
 
 type exchangeKey struct{}
 
-// exchange is one request on its way: it collects what the connection, the transport and
-// the body show, each from its own goroutine.
+// exchange is one request on its way, as the goroutines of connection, transport and body show it.
 type exchange struct {
 	client    *Client
 	ctx       context.Context
@@ -50,7 +46,7 @@ type exchange struct {
 	unstamped bool          // a read came without a stamp of the kernel
 }
 
-// stages are the instants the transport reports, zero where it does not.
+// stages are the instants that the transport reports, zero where it does not.
 type stages struct {
 	asked                   time.Time // a connection was wanted
 	dnsStart, dnsDone       time.Time
@@ -108,11 +104,11 @@ func (x *exchange) stream(req *http.Request, s *stream) *Failure {
 	return failure
 }
 
-// roundTrip sends req, which must carry x.ctx, and returns the response, or why there is
-// none with a good status. An http.Client would follow redirects.
+// roundTrip sends req, which must carry x.ctx, and returns the response, or why there is none
+// with a good status. An http.Client would follow redirects.
 func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 	resp, err := x.client.transport.RoundTrip(req)
-	if err != nil && x.resends() {
+	if err != nil && x.sendAgain() {
 		again := req.Clone(x.ctx)
 		again.Body, _ = req.GetBody() // it never fails
 		resp, err = x.client.fresh.RoundTrip(again)
@@ -128,9 +124,9 @@ func (x *exchange) roundTrip(req *http.Request) (*http.Response, *Failure) {
 	return resp, nil
 }
 
-// resends reports whether the request is sent once more, and notes that: servers close an
-// idle connection without a word. One that closes it later has lost a request.
-func (x *exchange) resends() bool {
+// sendAgain reports whether the request is to be sent once more, and notes that: servers close
+// an idle connection without a word. One that closes it later has lost a request.
+func (x *exchange) sendAgain() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	s := &x.stages
@@ -141,8 +137,7 @@ func (x *exchange) resends() bool {
 	return true
 }
 
-// finish ends the request and completes its trace. The failure, nil for none, gets the status
-// and a detail that is fit to be shown.
+// finish ends the request and completes its trace, and its failure where f is one.
 func (x *exchange) finish(f *Failure) {
 	x.cancel(errFinished)
 	x.mu.Lock()
@@ -173,7 +168,6 @@ func (x *exchange) hooks() *httptrace.ClientTrace {
 	s := &x.stages
 	return &httptrace.ClientTrace{
 		GetConn:              func(string) { x.note(&s.asked) },
-		GotConn:              x.gotConn,
 		DNSStart:             func(httptrace.DNSStartInfo) { x.note(&s.dnsStart) },
 		DNSDone:              func(httptrace.DNSDoneInfo) { x.note(&s.dnsDone) },
 		ConnectStart:         func(string, string) { x.note(&s.connectStart) },
@@ -187,6 +181,14 @@ func (x *exchange) hooks() *httptrace.ClientTrace {
 				x.note(&s.connected)
 			}
 		},
+		GotConn: func(info httptrace.GotConnInfo) { // another connection may follow
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			s.gotConn, s.reused, s.wasIdle = time.Now(), info.Reused, info.WasIdle
+			if address, ok := info.Conn.LocalAddr().(*connAddr); ok {
+				address.conn.owner.Store(x)
+			}
+		},
 	}
 }
 
@@ -196,16 +198,6 @@ func (x *exchange) note(instant *time.Time) {
 	defer x.mu.Unlock()
 	if instant.IsZero() {
 		*instant = time.Now()
-	}
-}
-
-// gotConn takes the connection that will serve the request; another may follow.
-func (x *exchange) gotConn(info httptrace.GotConnInfo) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.stages.gotConn, x.stages.reused, x.stages.wasIdle = time.Now(), info.Reused, info.WasIdle
-	if address, ok := info.Conn.LocalAddr().(*connAddr); ok {
-		address.conn.owner.Store(x)
 	}
 }
 
@@ -223,8 +215,7 @@ func (x *exchange) wroteHeader(name string, values []string) {
 	}
 }
 
-// afterRead takes when a read of the connection brought bytes: now, and the kernel's stamp
-// in Unix nanoseconds, 0 for none.
+// afterRead notes when bytes came: now, and the kernel's stamp in Unix nanoseconds, 0 for none.
 func (x *exchange) afterRead(now time.Time, stamp int64) {
 	x.client.received.Store(int64(now.Sub(x.client.made)))
 	x.mu.Lock()

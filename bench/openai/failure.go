@@ -1,13 +1,16 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"strings"
+	"unicode"
+
+	"github.com/tidwall/gjson"
 )
 
-// Reason is the class of a failed request. The set is closed, so a reason can
-// be a label value.
+// Reason is the class of a failed request. The set is closed, so a reason can be a label value.
 type Reason string
 
 // The reasons, in the order of [Reasons].
@@ -36,7 +39,6 @@ func Reasons() []Reason {
 	}
 }
 
-// reasonWords are for somebody who meets a reason for the first time.
 var reasonWords = map[Reason]string{
 	ReasonDNS:               "the host name did not resolve",
 	ReasonConnect:           "no connection, or closed before an answer",
@@ -63,13 +65,11 @@ func (r Reason) Unreached() bool { return r == ReasonDNS || r == ReasonConnect |
 // Failure says why a request failed. It is an error.
 type Failure struct {
 	Reason Reason `json:"reason"`
-	// Status is the HTTP status, 0 when there was no response.
-	Status int `json:"status,omitempty"`
+	Status int    `json:"status,omitempty"` // of HTTP, 0 when there was no response
 	// Detail is the [Excerpt] of the response body or of an error's text, without the
 	// credentials that were sent. It may be empty.
 	Detail string `json:"detail,omitempty"`
-	// Local is true when this machine had no file descriptor, port or memory left.
-	Local bool `json:"local,omitempty"`
+	Local  bool   `json:"local,omitempty"` // this machine had no file descriptor, port or memory left
 	// Unsent is true when the request never left this program: a file could not be read, no
 	// OAuth2 token was issued, or the request contradicts itself. Reason is connect.
 	Unsent bool `json:"unsent,omitempty"`
@@ -80,7 +80,7 @@ func (f *Failure) OutOfFiles() bool {
 	return f.Local && strings.Contains(f.Detail, "too many open files") // EMFILE and ENFILE
 }
 
-// Error is the reason, the status and the detail, as far as they are known.
+// Error implements error.
 func (f *Failure) Error() string {
 	text := string(f.Reason)
 	if f.Status != 0 {
@@ -94,4 +94,45 @@ func (f *Failure) Error() string {
 
 func newFailure(reason Reason, format string, args ...any) *Failure {
 	return &Failure{Reason: reason, Detail: fmt.Sprintf(format, args...)}
+}
+
+const (
+	maxExcerpt = 200     // bytes that Excerpt returns
+	maxRaw     = 4 << 10 // bytes that it looks at
+	minSecret  = 4       // bytes; a shorter value would hide half of all texts
+	redacted   = "<secret>"
+)
+
+// Excerpt is the beginning of a text from outside, fit for a log or a terminal: at most 200
+// bytes of printable UTF-8 on one line, with the secrets that were sent to its author replaced.
+func Excerpt(text string, secret ...string) string {
+	text = text[:min(len(text), maxRaw)]
+	for _, s := range secret {
+		if s = strings.TrimSpace(s); len(s) >= minSecret {
+			text = strings.ReplaceAll(text, s, redacted)
+		}
+	}
+	text = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' ' // for control characters and those that turn the direction of writing
+	}, strings.ToValidUTF8(text, "?")))
+	if len(text) <= maxExcerpt {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxExcerpt-len("…")], "") + "…"
+}
+
+// errorMessage is the message in an error's JSON, which is {"error":{"message":…}},
+// {"message":…}, {"error":…} or FastAPI's {"detail":…}, else the whole text.
+func errorMessage(text []byte) string {
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) { // else gjson looks for it further on
+		for _, path := range []string{"error.message", "message", "error", "detail"} {
+			if message := gjson.GetBytes(text, path); message.Type == gjson.String && message.Str != "" {
+				return message.Str
+			}
+		}
+	}
+	return string(text)
 }

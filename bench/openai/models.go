@@ -26,8 +26,8 @@ type Model struct {
 	MaxLength int
 }
 
-// Models asks which models the endpoint serves, in the server's order. It takes at most
-// 30 s. What is no name by [IsName] is left out. A list without one is [ReasonEmpty].
+// Models asks which models the endpoint serves, in its order, within 30 s. What is no name by
+// [IsName] is left out; a list without one is [ReasonEmpty].
 func (c *Client) Models(ctx context.Context) ([]Model, *Failure) {
 	var list struct {
 		Data []struct {
@@ -57,16 +57,15 @@ func IsName(s string) bool {
 	return s != "" && len(s) <= maxName && !strings.ContainsFunc(s, bad)
 }
 
-// Tokenize asks for the token ids of a text, by POST /tokenize as vLLM, SGLang and llama.cpp
-// have it, beside /v1 and not below. No token is added for the model's sake. It takes at most
-// 30 s. A server that does not tokenize fails as it answers, mostly with [ReasonHTTP4xx]; an
-// answer without ids is [ReasonEmpty].
+// Tokenize asks for the token ids of a text, without special tokens, by POST /tokenize as vLLM,
+// SGLang and llama.cpp have it, beside /v1. It takes at most 30 s. A server that does not
+// tokenize mostly fails with [ReasonHTTP4xx]; an answer without ids is [ReasonEmpty].
 func (c *Client) Tokenize(ctx context.Context, model, text string) ([]int32, *Failure) {
 	return c.tokenize(ctx, map[string]any{"model": model, "prompt": text, "content": text}) // content is llama.cpp's name
 }
 
-// TokenizeChat asks for the token ids of a conversation with the model's chat template
-// applied, up to where its answer begins, as vLLM has it. It fails as [Client.Tokenize] does.
+// TokenizeChat is [Client.Tokenize] for a conversation in the model's chat template, up to where
+// the answer begins, as vLLM has it.
 func (c *Client) TokenizeChat(ctx context.Context, model string, messages []Message) ([]int32, *Failure) {
 	return c.tokenize(ctx, map[string]any{"model": model, "messages": messages, "add_generation_prompt": true})
 }
@@ -85,8 +84,7 @@ func (c *Client) tokenize(ctx context.Context, question map[string]any) ([]int32
 	return list.Tokens, nil
 }
 
-// ask sends a short request, a GET where question is nil, and reads its answer, one JSON
-// text, into answer. It returns why that failed, nil if it did not.
+// ask sends a short request, a GET where question is nil, and decodes the JSON of its answer.
 func (c *Client) ask(ctx context.Context, question map[string]any, answer any, path string) (failure *Failure) {
 	x := c.begin(ctx, new(Trace), callTime, 0)
 	defer func() { x.finish(failure) }()

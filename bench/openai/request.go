@@ -23,7 +23,6 @@ const (
 	Completions API = "completions" // /v1/completions
 )
 
-// path is where an API is found below the base URL.
 func (a API) path() string {
 	if a == Completions {
 		return "/v1/completions"
@@ -43,44 +42,33 @@ type Message struct {
 type Request struct {
 	API   API // Chat when empty
 	Model string
-	// Prompt is the user's message, or the text to complete. In its place may stand
-	// Messages, a conversation, for Chat only, or PromptTokens, token ids, for
-	// Completions only.
+	// Prompt is the user's message, or the text to complete. In its place may stand Messages, a
+	// conversation, for Chat only, or PromptTokens, token ids, for Completions only.
 	Prompt       string
 	Messages     []Message
 	PromptTokens []int32
-	// MaxTokens is the most tokens to generate, the server's own limit when 0.
-	MaxTokens int
+	MaxTokens    int // to generate at most, 0 for the server's own limit
 	// MaxCompletionTokens asks for MaxTokens to go out as max_completion_tokens too, for Chat,
 	// as vLLM's load test sends it: some servers know one of the two names only.
 	MaxCompletionTokens bool
-	// IgnoreEOS asks for MaxTokens tokens even where the model would end before.
-	IgnoreEOS bool
-	// ContinuousUsage asks for the usage with every chunk, which gives each chunk's tokens.
-	ContinuousUsage bool
-	// Extra holds more fields of the body, such as temperature, top_p, stop or
-	// cache_salt. They must pass [CheckExtra]. max_tokens among them, and for Chat
-	// max_completion_tokens, takes the place of MaxTokens under both names. No sampling
-	// parameter is sent that is not among them.
-	Extra map[string]json.RawMessage
-	// RequestID is sent as X-Request-Id. One is made when it is empty.
-	RequestID string
-	// SessionID is sent as X-Session-ID, by which a router can keep the turns of a
-	// conversation together; empty for none.
-	SessionID string
-	// KeepAnswer asks for [Trace.Answer].
-	KeepAnswer bool
-	// Planned is when the request was due, now when zero.
-	Planned time.Time
+	IgnoreEOS           bool // asks for MaxTokens tokens even where the model would end before
+	ContinuousUsage     bool // asks for the usage with every chunk, which gives each chunk's tokens
+	// Extra holds more fields of the body, such as temperature or cache_salt, that must pass
+	// [CheckExtra]. max_tokens among them, and for Chat max_completion_tokens, takes the place
+	// of MaxTokens under both names. No sampling parameter is sent that is not among them.
+	Extra      map[string]json.RawMessage
+	RequestID  string    // sent as X-Request-Id; one is made when it is empty
+	SessionID  string    // sent as X-Session-ID, by which a router can keep a conversation together; empty for none
+	KeepAnswer bool      // asks for [Trace.Answer]
+	Planned    time.Time // when the request was due, now when zero
 	// Timeout bounds the whole request, IdleTimeout the time without text after the first
 	// text; 0 is none.
 	Timeout, IdleTimeout time.Duration
 }
 
-// Stream sends r and reads the answer to its end. It always returns a Trace; how the
-// request failed, if it did, is in there. A deadline of ctx counts as a timeout, any
-// other end of ctx as canceled. A request that contradicts itself is not sent
-// ([Failure.Unsent]).
+// Stream sends r and reads the answer to its end. How the request failed, if it did, is in the
+// Trace. A deadline of ctx counts as a timeout, any other end of ctx as canceled. A request
+// that contradicts itself is not sent ([Failure.Unsent]).
 func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 	if r.RequestID == "" {
 		r.RequestID = NewRequestID()
@@ -126,8 +114,8 @@ func NewRequestID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// CheckExtra returns an error where fields may not be sent as [Request.Extra]: a value is not
-// JSON, or a field is one that the client sets. It names a field, and repeats no value.
+// CheckExtra fails where fields may not be sent as [Request.Extra]: a value is not JSON, or the
+// client sets the field itself. The error repeats no value.
 func CheckExtra(fields map[string]json.RawMessage) error {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		switch name {
@@ -141,7 +129,6 @@ func CheckExtra(fields map[string]json.RawMessage) error {
 	return nil
 }
 
-// body is the request as JSON.
 func (r *Request) body() ([]byte, error) {
 	if err := CheckExtra(r.Extra); err != nil {
 		return nil, err

@@ -1,6 +1,11 @@
 package openai
 
 import (
+	"compress/gzip"
+	"errors"
+	"io"
+	"math"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -8,8 +13,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// stream turns a response's events into the part of a Trace that comes from them. It knows
-// no clock and no network: events and instants in, chunks out.
+// stream turns a response's events into their part of a Trace. It knows no clock and no network.
 type stream struct {
 	trace      *Trace
 	at         time.Duration // when the event in hand arrived; instants never go backwards
@@ -18,14 +22,12 @@ type stream struct {
 	answer     strings.Builder
 }
 
-// endMark is the data of a stream's last event.
-const endMark = "[DONE]"
+const endMark = "[DONE]" // data of a stream's last event
 
 // brokenFinishes are finish_reasons of answers that engines gave up.
 var brokenFinishes = []string{"abort", "error", "parse_error", "recover_stop"}
 
-// end returns the failure of a stream that has ended, nil for none. Tokens without text are
-// an answer, although nobody can read it.
+// end returns the failure of a stream that has ended. Tokens without text are an answer.
 func (s *stream) end() *Failure {
 	tokens, _ := OutputTokens(s.trace)
 	switch {
@@ -37,8 +39,7 @@ func (s *stream) end() *Failure {
 	return nil
 }
 
-// add adds an event, and returns a failure where it is one. The stream has ended after that,
-// and after [DONE].
+// add adds an event. The stream has ended after a failure, and after [DONE].
 func (s *stream) add(e sseEvent) *Failure {
 	if s.trace.Events == 0 {
 		s.trace.FirstEvent = s.at
@@ -85,17 +86,79 @@ func (s *stream) addUsage(usage gjson.Result) {
 		s.trace.Usage = new(Usage)
 	}
 	u := s.trace.Usage
-	keep := func(number *int, path string) bool {
-		n := tokenCount(usage.Get(path))
-		if n != noCount {
+	keep := func(number *int, path string) {
+		if n := tokenCount(usage.Get(path)); n != noCount {
 			*number = int(n)
 		}
-		return n != noCount
 	}
 	keep(&u.PromptTokens, "prompt_tokens")
 	keep(&u.CompletionTokens, "completion_tokens")
 	keep(&u.ReasoningTokens, "completion_tokens_details.reasoning_tokens")
-	if cached := 0; keep(&cached, "prompt_tokens_details.cached_tokens") {
-		u.CachedTokens = &cached
+	if n := tokenCount(usage.Get("prompt_tokens_details.cached_tokens")); n != noCount {
+		u.CachedTokens = new(int(n))
 	}
+}
+
+// readStream reads a response's body into s. It returns why the stream did not end as it should.
+func (x *exchange) readStream(body io.Reader, s *stream) *Failure {
+	idle := time.AfterFunc(math.MaxInt64, func() { x.cancel(errStalled) }) // set by the first text
+	defer idle.Stop()
+	events := newEventReader(body)
+	for {
+		event, err := events.next()
+		// The event ends in the latest bytes: the reader gives out what is whole before it
+		// asks for more.
+		x.mu.Lock()
+		s.at = max(s.at, x.last)
+		x.mu.Unlock()
+		if err != nil {
+			return x.endOfStream(s, event, err)
+		}
+		chunks := len(s.trace.Chunks)
+		if failure := s.add(event); failure != nil || s.trace.Done {
+			return failure
+		}
+		if len(s.trace.Chunks) > chunks && x.idle > 0 {
+			idle.Reset(x.idle)
+		}
+	}
+}
+
+// endOfStream returns the failure of a stream that ended with an error and without an end
+// mark; event has begun.
+func (x *exchange) endOfStream(s *stream, event sseEvent, err error) *Failure {
+	clean := errors.Is(err, io.EOF)
+	if f := x.expired(); f != nil && !clean {
+		return f
+	}
+	if event.isError || string(event.data) == endMark || gjson.ValidBytes(event.data) { // but for its blank line it is whole
+		if failure := s.add(event); failure != nil || s.trace.Done {
+			return failure
+		}
+		event.data = nil
+	}
+	failure, ok := errors.AsType[*Failure](err)
+	switch {
+	case clean && len(event.data) == 0:
+		return s.end()
+	case clean:
+		return newFailure(ReasonTruncated, "the stream ended inside an event")
+	case ok:
+		return failure
+	}
+	return newFailure(errorReason(err, ReasonTruncated), "%v", err)
+}
+
+// decodedBody is the body unzipped: some gateways zip it although that was not asked for.
+func decodedBody(resp *http.Response) io.Reader {
+	if !strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
+		return resp.Body
+	}
+	zipped, err := gzip.NewReader(resp.Body)
+	if err != nil {
+		broken, writer := io.Pipe()
+		_ = writer.CloseWithError(err) // which every read returns
+		return broken
+	}
+	return zipped
 }

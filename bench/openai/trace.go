@@ -1,8 +1,7 @@
-// Package openai sends one streaming request to an OpenAI-compatible endpoint
-// and keeps what the wire showed as a [Trace]. Every latency figure is derived
-// from a Trace by a pure function, so whoever reports one uses the same
-// definition: [TTFT], [ITLs], [TPOT], [E2E]. Beside that it asks
-// what a load needs to know before: [Client.Models], [Client.Tokenize].
+// Package openai sends one streaming request to an OpenAI-compatible endpoint and keeps what the
+// wire showed as a [Trace]. Every latency figure is derived from a Trace by a pure function, so
+// all reports use one definition: [TTFT], [ITLs], [TPOT], [E2E]. Beside that it asks what a load
+// needs to know before: [Client.Models], [Client.Tokenize].
 package openai
 
 import "time"
@@ -36,17 +35,12 @@ type Trace struct {
 	Started time.Time `json:"started,omitzero"`
 	Clock   Clock     `json:"clock,omitempty"`
 
-	// Events counts the events that carried data, the end mark among them.
-	Events int `json:"events,omitempty"`
-	// FirstEvent is the instant of the first of them, text or not.
-	FirstEvent time.Duration `json:"first_event_ns,omitempty"`
+	Events     int           `json:"events,omitempty"`         // that carried data, the end mark among them
+	FirstEvent time.Duration `json:"first_event_ns,omitempty"` // the instant of the first of them, text or not
 
-	// Usage is the last that the server sent, nil for none.
-	Usage *Usage `json:"usage,omitempty"`
-	// TokenSource is where [OutputTokens] gets its number.
-	TokenSource TokenSource `json:"token_source,omitempty"`
-	// Merged counts the further texts in a chunk, each of which is a token.
-	Merged int `json:"merged,omitempty"`
+	Usage       *Usage      `json:"usage,omitempty"`        // the last that the server sent, nil for none
+	TokenSource TokenSource `json:"token_source,omitempty"` // where [OutputTokens] gets its number
+	Merged      int         `json:"merged,omitempty"`       // further texts in chunks, each of which is a token
 	// Finish is the last finish_reason, or the first of an answer that the engine gave up;
 	// empty when there was none.
 	Finish string `json:"finish,omitempty"`
@@ -57,12 +51,10 @@ type Trace struct {
 	Reused bool   `json:"reused,omitempty"` // the connection had served a request before
 	// Resent is true when the request was sent once more: the server closed an idle
 	// connection within 1 s, before any byte of an answer. Started is that of the first sending.
-	Resent bool `json:"resent,omitempty"`
-	Status int  `json:"status,omitempty"` // HTTP status, 0 without a response
-	// End is when the request ended, well or not.
-	End time.Duration `json:"end_ns,omitempty"`
-	// Failure is nil for a request that ended properly.
-	Failure *Failure `json:"failure,omitempty"`
+	Resent  bool          `json:"resent,omitempty"`
+	Status  int           `json:"status,omitempty"`  // HTTP status, 0 without a response
+	End     time.Duration `json:"end_ns,omitempty"`  // when the request ended, well or not
+	Failure *Failure      `json:"failure,omitempty"` // nil for a request that ended properly
 
 	// Answer is the text of the answer without its reasoning, where [Request.KeepAnswer]
 	// asked for it. It is in no log.
@@ -86,15 +78,13 @@ func (l *Lag) add(lag time.Duration) {
 	l.Max, l.Last = max(l.Max, lag), lag
 }
 
-// Chunk is one event that carried generated text: an answer, reasoning or a
-// tool call. The text itself is not kept.
+// Chunk is one event that carried generated text: an answer, reasoning or a tool call.
 type Chunk struct {
 	At time.Duration // when the bytes that complete the event arrived
 	// Tokens is how many came since the chunk before, where a running usage tells, else 0.
 	// Those of an event without text, such as half a character, are the next chunk's.
-	Tokens int32
-	// Reasoning is true when the chunk carried reasoning and nothing else.
-	Reasoning bool
+	Tokens    int32
+	Reasoning bool // it carried reasoning and nothing else
 }
 
 // Usage is the server's own count. A number that it did not give is 0.
@@ -106,8 +96,8 @@ type Usage struct {
 	CachedTokens *int `json:"cached_tokens,omitempty"`
 }
 
-// Phases are the parts of a request before its first response byte. A phase
-// that did not happen is 0; on a reused connection only Send and Wait happen.
+// Phases are the parts of a request before its first response byte, 0 for one that did not
+// happen: on a reused connection only Send and Wait do.
 type Phases struct {
 	Resolve time.Duration `json:"resolve_ns,omitempty"` // host name to addresses
 	Connect time.Duration `json:"connect_ns,omitempty"` // TCP

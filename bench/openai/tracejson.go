@@ -11,8 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// jsonTrace is a Trace as JSON: its fields by their tags, and its chunks as lists, since an
-// object for each would be most of a log.
+// jsonTrace is a Trace as JSON. Its chunks are lists: an object for each would be most of a log.
 type jsonTrace struct {
 	*traceFields
 	// Reasoning are the runs of reasoning chunks, each from an index to before another.
@@ -81,31 +80,27 @@ func (w *jsonTrace) read(data []byte) (lists map[string][]int64, err error) {
 	lists = map[string][]int64{"chunks_ns": nil, "tokens": nil, "lags_ns": nil}
 	fields := []byte{'{'}
 	gjson.ParseBytes(data).ForEach(func(key, value gjson.Result) bool {
-		if _, ok := lists[key.Str]; ok {
-			lists[key.Str], err = integers(value.Raw)
-			return err == nil
+		if _, ok := lists[key.Str]; !ok {
+			if len(fields) > 1 {
+				fields = append(fields, ',')
+			}
+			fields = append(append(append(fields, key.Raw...), ':'), value.Raw...)
+			return true
 		}
-		if len(fields) > 1 {
-			fields = append(fields, ',')
+		numbers := make([]int64, 0, strings.Count(value.Raw, ",")+1)
+		for number := range strings.SplitSeq(strings.Trim(value.Raw, "[ \n]"), ",") {
+			n, failure := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+			if failure != nil {
+				err = fmt.Errorf("reading a list of integers: %w", failure)
+				return false
+			}
+			numbers = append(numbers, n)
 		}
-		fields = append(append(append(fields, key.Raw...), ':'), value.Raw...)
+		lists[key.Str] = numbers
 		return true
 	})
 	if err != nil {
 		return nil, err
 	}
 	return lists, json.Unmarshal(append(fields, '}'), w)
-}
-
-func integers(list string) ([]int64, error) {
-	list = strings.Trim(list, "[ \n]")
-	all := make([]int64, 0, strings.Count(list, ",")+1)
-	for number := range strings.SplitSeq(list, ",") {
-		n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("reading a list of integers: %w", err)
-		}
-		all = append(all, n)
-	}
-	return all, nil
 }

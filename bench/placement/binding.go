@@ -20,8 +20,8 @@ type Binding struct {
 const kubernetes = "kubelet with cpuManagerPolicy: static, memoryManagerPolicy: Static and topologyManagerPolicy: %s; " +
 	"pod of QoS class Guaranteed, with whole CPUs (requests = limits) and its cards as a resource"
 
-// advise is the nodes on which to keep a server on the cards of the machine, none where
-// there is nothing to gain or it is not known, and remarks for the user.
+// advise is the nodes on which to keep a server on the machine's cards, none where there is
+// nothing to gain or it is not known, and remarks for the user.
 func (m *Machine) advise() (nodes []int, remarks []string) {
 	if len(m.Nodes) > 0 && m.oneNode() {
 		return nil, []string{"Nothing is to be gained by a binding: there is one node only."}
@@ -43,13 +43,6 @@ func (m *Machine) advise() (nodes []int, remarks []string) {
 		", --membind has it killed; numactl --preferred only prefers a node.")
 }
 
-// numactl is what to put before a command to keep it on nodes.
-func numactl(nodes []int) string {
-	list := cpulist.Format(nodes)
-	return fmt.Sprintf("numactl --cpunodebind=%s --membind=%s", list, list)
-}
-
-// binding is how to keep a server on nodes, nil for none.
 func (m *Machine) binding(nodes []int) *Binding {
 	if len(nodes) == 0 {
 		return nil
@@ -61,12 +54,13 @@ func (m *Machine) binding(nodes []int) *Binding {
 		}
 	}
 	slices.Sort(all)
-	cpus, list, policy := cpulist.Format(all), cpulist.Format(nodes), "single-numa-node"
+	cpus, list := cpulist.Format(all), cpulist.Format(nodes)
+	policy := "single-numa-node"
 	if len(nodes) > 1 {
 		policy = "best-effort"
 	}
 	return &Binding{
-		Numactl:    numactl(nodes),
+		Numactl:    fmt.Sprintf("numactl --cpunodebind=%s --membind=%s", list, list),
 		Systemd:    fmt.Sprintf("[Service]\nCPUAffinity=%s\nNUMAPolicy=bind\nNUMAMask=%s\n", cpus, list),
 		Docker:     fmt.Sprintf("docker run --cpuset-cpus=%s --cpuset-mems=%s", cpus, list),
 		Kubernetes: fmt.Sprintf(kubernetes, policy),
@@ -75,17 +69,14 @@ func (m *Machine) binding(nodes []int) *Binding {
 
 // Side is one way to start a server in a comparison of bindings.
 type Side struct {
-	Name string // fit for a file name
-	// Meaning is the binding in words, such as bound to node 0.
-	Meaning string
-	Prefix  []string // what to put before the command, empty for none
-	// Recommended is true for the binding that is to be used by what the page says.
-	Recommended bool
+	Name        string   // fit for a file name
+	Meaning     string   // the binding in words, such as bound to node 0
+	Prefix      []string // what to put before the command, empty for none
+	Recommended bool     // by what the page says
 }
 
-// Sides are the bindings to compare for a server on the cards of the machine: none, the
-// recommended one where there is one, each other node with CPUs and memory, and all nodes
-// interleaved. It fails where there is but one node.
+// Sides are the bindings to compare for a server on the machine's cards: none, the recommended one
+// if any, each other node with CPUs and memory, and all nodes interleaved. It fails with one node.
 func (m *Machine) Sides() ([]Side, error) {
 	switch {
 	case len(m.Nodes) == 0:
@@ -95,23 +86,22 @@ func (m *Machine) Sides() ([]Side, error) {
 	}
 	sides := []Side{{Name: "none", Meaning: "unbound"}}
 	advised, _ := m.advise()
+	bound := [][]int{}
 	if len(advised) > 0 {
-		side := newSide(advised)
-		side.Recommended = true
-		sides = append(sides, side)
+		bound = append(bound, advised)
 	}
 	for _, number := range m.places() {
 		if one := []int{number}; !slices.Equal(one, advised) {
-			sides = append(sides, newSide(one))
+			bound = append(bound, one)
 		}
 	}
-	return append(sides, Side{Name: "interleaved", Meaning: "interleaved over all nodes", Prefix: []string{"numactl", "--interleave=all"}}), nil
-}
-
-func newSide(nodes []int) Side {
-	return Side{
-		Name:    "node" + strings.ReplaceAll(cpulist.Format(nodes), ",", "_"),
-		Meaning: "bound to " + nodeNames(nodes),
-		Prefix:  strings.Fields(numactl(nodes)),
+	for i, nodes := range bound {
+		sides = append(sides, Side{
+			Name:        "node" + strings.ReplaceAll(cpulist.Format(nodes), ",", "_"),
+			Meaning:     "bound to " + nodeNames(nodes),
+			Prefix:      strings.Fields(m.binding(nodes).Numactl),
+			Recommended: i == 0 && len(advised) > 0,
+		})
 	}
+	return append(sides, Side{Name: "interleaved", Meaning: "interleaved over all nodes", Prefix: []string{"numactl", "--interleave=all"}}), nil
 }

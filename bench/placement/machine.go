@@ -1,6 +1,5 @@
-// Package placement says whether processes run on the NUMA node of the cards that they
-// hold, and how to bind them there, from what accelerator_exporter shows. It is
-// functions of samples: it reads no file and asks nobody.
+// Package placement says whether processes run on the NUMA node of the cards that they hold, and
+// how to bind them there, from the samples that accelerator_exporter shows.
 package placement
 
 import (
@@ -116,8 +115,7 @@ func Read(page []runlog.Series) *Machine {
 	return m
 }
 
-// finish puts each part in order, since one page is to give one text, and judges the
-// processes.
+// finish puts each part in order, as one page is to give one text, and judges the processes.
 func (m *Machine) finish() {
 	slices.SortFunc(m.Nodes, func(a, b *Node) int { return cmp.Compare(a.Number, b.Number) })
 	for _, n := range m.Nodes {
@@ -139,14 +137,10 @@ func (m *Machine) finish() {
 
 // parseCPUs reads a list of CPUs or nodes, nil where it is none or was cut.
 func parseCPUs(text string) []int {
-	list, err := cpulist.Parse(text, maxNumber)
-	if err != nil {
-		return nil
-	}
+	list, _ := cpulist.Parse(text, maxNumber)
 	return list
 }
 
-// number is a label that the exporter makes of a number.
 func number(label string) int {
 	n, _ := strconv.Atoi(label)
 	return n
@@ -154,32 +148,26 @@ func number(label string) int {
 
 func (m *Machine) card(labels map[string]string) *Card {
 	id := CardID{Vendor: labels["vendor"], Device: labels["device"]}
-	at := slices.IndexFunc(m.Cards, func(c *Card) bool { return c.CardID == id })
-	if at < 0 {
-		at = len(m.Cards)
-		m.Cards = append(m.Cards, &Card{CardID: id})
-	}
-	return m.Cards[at]
+	return findOrAdd(&m.Cards, &Card{CardID: id}, func(c *Card) bool { return c.CardID == id })
 }
 
 func (m *Machine) node(labels map[string]string) *Node {
-	n := number(labels["node"])
-	at := slices.IndexFunc(m.Nodes, func(node *Node) bool { return node.Number == n })
-	if at < 0 {
-		at = len(m.Nodes)
-		m.Nodes = append(m.Nodes, &Node{Number: n, distanceTo: map[int]*float64{}})
-	}
-	return m.Nodes[at]
+	n := &Node{Number: number(labels["node"]), distanceTo: map[int]*float64{}}
+	return findOrAdd(&m.Nodes, n, func(other *Node) bool { return other.Number == n.Number })
 }
 
 func (m *Machine) process(labels map[string]string) *Process {
-	vendor, pid := labels["vendor"], number(labels["pid"])
-	at := slices.IndexFunc(m.Processes, func(p *Process) bool { return p.Vendor == vendor && p.PID == pid })
-	if at < 0 {
-		at = len(m.Processes)
-		m.Processes = append(m.Processes, &Process{Vendor: vendor, PID: pid})
+	p := &Process{Vendor: labels["vendor"], PID: number(labels["pid"])}
+	return findOrAdd(&m.Processes, p, func(other *Process) bool { return other.Vendor == p.Vendor && other.PID == p.PID })
+}
+
+// findOrAdd returns the element of all that is the same as one, which is added where there is none.
+func findOrAdd[T any](all *[]*T, one *T, same func(*T) bool) *T {
+	if at := slices.IndexFunc(*all, same); at >= 0 {
+		return (*all)[at]
 	}
-	return m.Processes[at]
+	*all = append(*all, one)
+	return one
 }
 
 // compareCards orders numbers by their size, and chips on cards (1.0) behind them.
@@ -187,8 +175,8 @@ func compareCards(a, b *Card) int {
 	return cmp.Or(cmp.Compare(a.Vendor, b.Vendor), cmp.Compare(len(a.Device), len(b.Device)), cmp.Compare(a.Device, b.Device))
 }
 
-// ParseDevices reads a list of cards: numbers, ranges and names with commas
-// between, such as 0-3,6 or 0.1. The result reports whether a card is among them.
+// ParseDevices reads numbers, ranges and names of cards with commas between, such as 0-3,6 or
+// 0.1. The result reports whether a card is among them.
 func ParseDevices(text string) (func(CardID) bool, error) {
 	var devices []string
 	for part := range strings.SplitSeq(text, ",") {
@@ -207,16 +195,16 @@ func ParseDevices(text string) (func(CardID) bool, error) {
 	return func(id CardID) bool { return slices.Contains(devices, id.Device) }, nil
 }
 
-// WithCards is the machine with only its chosen cards and the processes that hold one. It
+// WithCards is the machine with only the wanted cards and the processes that hold one. It
 // fails where there is none.
-func (m *Machine) WithCards(chosen func(CardID) bool) (*Machine, error) {
+func (m *Machine) WithCards(wanted func(CardID) bool) (*Machine, error) {
 	some := *m
-	some.Cards = slices.DeleteFunc(slices.Clone(m.Cards), func(c *Card) bool { return !chosen(c.CardID) })
+	some.Cards = slices.DeleteFunc(slices.Clone(m.Cards), func(c *Card) bool { return !wanted(c.CardID) })
 	if len(some.Cards) == 0 {
 		return nil, fmt.Errorf("the exporter has %d cards, and none of these", len(m.Cards))
 	}
 	some.Processes = slices.DeleteFunc(slices.Clone(m.Processes), func(p *Process) bool {
-		return !slices.ContainsFunc(p.Devices, func(device string) bool { return chosen(CardID{Vendor: p.Vendor, Device: device}) })
+		return !slices.ContainsFunc(p.Devices, func(device string) bool { return wanted(CardID{Vendor: p.Vendor, Device: device}) })
 	})
 	return &some, nil
 }
@@ -230,8 +218,7 @@ func (m *Machine) ServingCards(target string) (func(CardID) bool, error) {
 	return func(id CardID) bool { return slices.Contains(cards, id) }, nil
 }
 
-// places are the nodes that have CPUs and memory. Others have memory alone, or nothing but
-// cards.
+// places are the nodes that have CPUs and memory: some have memory alone, or only cards.
 func (m *Machine) places() (numbers []int) {
 	for _, n := range m.Nodes {
 		if len(n.CPUs) > 0 && n.Total != nil && *n.Total > 0 {
@@ -252,8 +239,7 @@ func (m *Machine) oneNode() bool {
 	return len(m.Nodes) == 1 || withCPUs == 1
 }
 
-// nodesOfCards are the places that cards are attached to. The error says why they are not
-// known.
+// nodesOfCards are the places that cards are attached to; the error says why they are not known.
 func (m *Machine) nodesOfCards(cards []*Card) ([]int, error) {
 	if len(m.Nodes) == 0 {
 		return nil, errNoNodes
@@ -272,7 +258,47 @@ func (m *Machine) nodesOfCards(cards []*Card) ([]int, error) {
 	return slices.Compact(nodes), nil
 }
 
-// contains reports whether all has every one of some.
+// The verdicts that name no node.
+const (
+	onNode      = "on the node of its cards"
+	anywhere    = "may run anywhere"
+	otherNode   = "bound to another node"
+	otherMemory = "memory on another node"
+	notKnown    = "not known: "
+)
+
+// judge says where a process is in regard to the cards that it holds.
+func (m *Machine) judge(p *Process) Verdict {
+	if m.oneNode() { // wherever it is, it is there
+		return Verdict{Text: onNode, Placed: new(true)}
+	}
+	cards, err := m.nodesOfCards(p.cards)
+	var runs []int // nodes that it may run on
+	for _, n := range m.Nodes {
+		if overlap(p.cpus, n.CPUs) {
+			runs = append(runs, n.Number)
+		}
+	}
+	switch {
+	case p.cpus == nil:
+		return Verdict{Text: notKnown + "the page does not say where it may run (can the exporter read its status?)"}
+	case err != nil:
+		return Verdict{Text: notKnown + err.Error()}
+	case !overlap(runs, cards):
+		return Verdict{Text: otherNode, Placed: new(false)}
+	case contains(cards, runs) && len(p.mems) > 0 && !overlap(p.mems, cards):
+		return Verdict{Text: otherMemory, Placed: new(false)}
+	case contains(cards, runs) && len(cards) > 1:
+		return Verdict{Text: "cards span " + nodeNames(cards), Placed: new(true)}
+	case contains(cards, runs):
+		return Verdict{Text: onNode, Placed: new(true)}
+	case contains(runs, m.places()):
+		return Verdict{Text: anywhere, Placed: new(false)}
+	}
+	return Verdict{Text: fmt.Sprintf("bound to %s, cards on %s", nodeNames(runs), nodeNames(cards)), Placed: new(false)}
+}
+
+// contains reports whether all of some are in all.
 func contains(all, some []int) bool {
 	return !slices.ContainsFunc(some, func(n int) bool { return !slices.Contains(all, n) })
 }

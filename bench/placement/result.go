@@ -42,7 +42,20 @@ func (r *Result) Placed() *bool {
 // Text writes the result for a terminal.
 func (r *Result) Text(w io.Writer) error {
 	var b strings.Builder
-	r.writeNodes(&b)
+	if len(r.Nodes) == 0 {
+		fmt.Fprintln(&b, "no NUMA nodes on the exporter's page")
+	}
+	nodes := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(nodes, "node\tCPUs\tmemory, MB\tfree, MB\tcards")
+	for _, n := range r.Nodes {
+		fmt.Fprintf(nodes, "%d\t%s\t%s\t%s\t%s\n", n.Number, cmp.Or(cpulist.Format(n.CPUs), "-"),
+			megabytes(n.Total), megabytes(n.Free), cmp.Or(r.cardsOn(&n.Number), "-"))
+	}
+	if cards := r.cardsOn(nil); cards != "" {
+		fmt.Fprintf(nodes, "not known\t-\t-\t-\t%s\n", cards)
+	}
+	_ = nodes.Flush() // a strings.Builder takes everything
+
 	fmt.Fprintln(&b, "\nprocesses:")
 	if len(r.Processes) == 0 {
 		fmt.Fprintln(&b, "  none holds a card, or the exporter does not list them (--no-collector.processes)")
@@ -51,6 +64,7 @@ func (r *Result) Text(w io.Writer) error {
 		who := strings.TrimSpace(fmt.Sprintf("%d %s", p.PID, show.Clean(p.Name)))
 		fmt.Fprintf(&b, "  %s, %s %s: %s\n", who, p.Vendor, strings.Join(p.Devices, " "), p.Text)
 	}
+
 	fmt.Fprintln(&b, "\nbinding:")
 	for _, remark := range r.Remarks {
 		fmt.Fprintf(&b, "  %s\n", remark)
@@ -63,23 +77,6 @@ func (r *Result) Text(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// writeNodes writes a table of the nodes, and of the cards without one.
-func (r *Result) writeNodes(b *strings.Builder) {
-	if len(r.Nodes) == 0 {
-		fmt.Fprintln(b, "no NUMA nodes on the exporter's page")
-	}
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "node\tCPUs\tmemory, MB\tfree, MB\tcards")
-	for _, n := range r.Nodes {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\n", n.Number, cmp.Or(cpulist.Format(n.CPUs), "-"),
-			megabytes(n.Total), megabytes(n.Free), cmp.Or(r.cardsOn(&n.Number), "-"))
-	}
-	if cards := r.cardsOn(nil); cards != "" {
-		fmt.Fprintf(t, "not known\t-\t-\t-\t%s\n", cards)
-	}
-	_ = t.Flush() // a strings.Builder takes everything
 }
 
 // cardsOn is the cards of a node, or of none, with commas between.
