@@ -17,20 +17,15 @@ import (
 
 // Metrics are what is sampled during a run beside the requests.
 type Metrics struct {
-	// Exporter is the URL of accelerator_exporter's metrics, empty for none.
-	Exporter string
-	// ExporterHTTP is how to reach it: never with what the endpoint is given.
-	ExporterHTTP config.HTTPClientConfig
-	// Server is the URL of the model server's own metrics. Empty is /metrics
-	// beside the endpoint, if it answers there; "off" is none.
+	Exporter     string                  // URL of accelerator_exporter's metrics, empty for none
+	ExporterHTTP config.HTTPClientConfig // how to reach it: never with what the endpoint is given
+	// Server is the URL of the model server's own metrics. Empty is /metrics beside the
+	// endpoint, if it answers there; "off" is none.
 	Server string
 	HTTP   config.HTTPClientConfig // for the server's; the endpoint's own
 }
 
-const (
-	serverOff    = "off"
-	samplePeriod = time.Second
-)
+const samplePeriod = time.Second
 
 // source is sampled during a run, by one goroutine at a time.
 type source struct {
@@ -51,7 +46,7 @@ func (s *Session) openSources(ctx context.Context) error {
 			return fmt.Errorf("--exporter: %w", err)
 		}
 	}
-	if m.Server == serverOff {
+	if m.Server == "off" {
 		return nil
 	}
 	base, _, err := openai.ParseEndpoint(s.cfg.Run.URL)

@@ -26,8 +26,8 @@ type runner struct {
 	meter    *Meter
 	seed     uint64    // of the gaps between arrivals
 	prefixes *prefixes // that were sent
-	// modelLength bounds a conversation, in tokens, 0 for not known.
-	modelLength  int
+
+	modelLength  int              // bounds a conversation, in tokens, 0 for not known
 	started      time.Time        // see [Session.started]
 	lastReceived func() time.Time // when any answer last received bytes
 }
@@ -215,8 +215,7 @@ func (s *activeStep) openLoop() {
 // before: whatever becomes of a request, it goes on with the next.
 func (s *activeStep) closedLoop() {
 	for n := range s.step.Concurrency {
-		share := float64(n) / float64(s.step.Concurrency)
-		first := s.start.Add(time.Duration(share * float64(s.step.RampUp)))
+		first := s.start.Add(s.step.RampUp * time.Duration(n) / time.Duration(s.step.Concurrency))
 		sleepUntil(s.sending, first)
 		if s.sending.Err() != nil {
 			break
@@ -246,7 +245,7 @@ func (s *activeStep) user(free time.Time) {
 	}
 }
 
-// next waits for a prompt. The end of the data set is that of the sending.
+// next waits for a prompt. The end of the data set ends the sending.
 func (s *activeStep) next() (job, bool) {
 	select {
 	case j, more := <-s.jobs:
