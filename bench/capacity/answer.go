@@ -1,9 +1,13 @@
 package capacity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
+	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
@@ -14,6 +18,23 @@ import (
 // over its limit.
 const BindingBacklog = "backlog"
 
+// How long a level is, where nobody says.
+const (
+	leastRequests   = 20
+	requestsPerUser = 8           // about five times the p90 of E2E
+	firstLevel      = time.Minute // at a rate, before it is known how long an answer takes
+	// A level at a rate lasts leastAnswers times the p90 of E2E at least. One that is too short
+	// to tell is run again, longer, until it lasts mostAnswers times that, and has requests
+	// enough or takes mostTime.
+	leastAnswers = 5
+	mostAnswers  = 40
+	mostTime     = 10 * time.Minute
+	// Of n random arrivals the rate is only right within 2/√n (95 %), and near the edge latencies
+	// change about twice as much as the rate.
+	arrivalNoise = 2
+	sensitivity  = 2
+)
+
 // Result is how much load the server carries within its objectives, from the steps of a
 // run that searched for it.
 type Result struct {
@@ -22,15 +43,15 @@ type Result struct {
 	// Binding is the name of the objective that FailedAt misses by most, or
 	// [BindingBacklog]; empty without a FailedAt.
 	Binding string
-	// Contradiction are two levels of which the higher one has clearly the better figure, so that the server or
-	// the machine was not the same throughout; 0 for none.
+	// Contradiction are two levels of which the higher one has clearly the better figure, so
+	// that the server or the machine was not the same throughout; 0 for none.
 	Contradiction [2]float64
 	Refused       string // how the server refused the requests for what they ask, its own words
 	report        *result.Report
 }
 
-// FromReport is nil where nothing was searched for. The same steps give the same answer, be they just
-// run or read from a log.
+// FromReport is nil where nothing was searched for. The same steps give the same answer, be
+// they just run or read from a log.
 func FromReport(r *result.Report) *Result {
 	if len(r.Runs) != 1 || r.Runs[0].Capacity == nil {
 		return nil
@@ -50,7 +71,7 @@ func FromReport(r *result.Report) *Result {
 			trials = append(trials, Trial{Level: s.Level(), Verdict: j.Verdict, Step: i})
 		}
 	}
-	c.Answer = newRange(search).Answer(trials)
+	c.Answer = newAnswer(search, trials)
 	if s := c.Shown(c.FailedAt); s != nil {
 		c.Binding = BindingBacklog
 		if worst := Worst(s); worst != nil {
@@ -61,18 +82,14 @@ func FromReport(r *result.Report) *Result {
 	return c
 }
 
-// newRange is the range of a search as its log has it.
-func newRange(c *runlog.Capacity) Range {
-	return Range{From: c.From, To: c.To, Whole: c.Variable == runlog.VariableConcurrency, Precision: c.Precision, Repeat: c.Repeat}
-}
-
 // Shown is the step whose figures stand for a level: the last one with its verdict, or else
 // the last. It is nil for a level that was not run, and for 0.
 func (c *Result) Shown(level float64) *result.Step {
-	l := c.At(level)
-	if l == nil {
+	at := slices.IndexFunc(c.Levels, func(l Level) bool { return l.Level == level })
+	if at < 0 {
 		return nil
 	}
+	l := c.Levels[at]
 	shown := &c.report.Steps[l.Steps[len(l.Steps)-1]]
 	for _, i := range l.Steps {
 		if s := &c.report.Steps[i]; Judge(s, c.Search).Verdict == l.Verdict {
@@ -93,17 +110,18 @@ func Worst(s *result.Step) *result.ObjectiveResult {
 	return worst
 }
 
-// contradiction looks for a level whose binding figure is clearly worse than that of a higher one: beyond
-// both intervals, and by more than a tenth.
+// contradiction looks for a level whose binding figure is clearly worse than that of a higher
+// one: beyond both intervals, and by more than a tenth.
 func (c *Result) contradiction() (levels [2]float64) {
 	const clearly = 1.1
-	for i := range c.Levels {
-		for k := range c.Levels[:i] {
-			low, high := c.Shown(c.Levels[k].Level), c.Shown(c.Levels[i].Level)
+	for i, higher := range c.Levels {
+		for _, lower := range c.Levels[:i] {
+			low, high := c.Shown(lower.Level), c.Shown(higher.Level)
 			for n, o := range low.Objectives {
 				p := high.Objectives[n]
-				if string(o.Measure) == c.Binding && o.Value > clearly*p.Value && o.Value-o.Error > p.Value+p.Error && low.Steady != nil && high.Steady != nil {
-					levels = [2]float64{c.Levels[k].Level, c.Levels[i].Level}
+				isWorse := o.Value > clearly*p.Value && o.Value-o.Error > p.Value+p.Error
+				if string(o.Measure) == c.Binding && isWorse && low.Steady != nil && high.Steady != nil {
+					levels = [2]float64{lower.Level, higher.Level}
 				}
 			}
 		}
@@ -111,18 +129,16 @@ func (c *Result) contradiction() (levels [2]float64) {
 	return levels
 }
 
-// ErrGone ends a search whose server no longer answers.
-var ErrGone = errors.New("the server did not answer any more, so the search was stopped")
+// What ends a search.
+var (
+	ErrGone    = errors.New("the server did not answer any more, so the search was stopped")
+	ErrRefused = errors.New("the server refuses the requests") // for what they ask
+	errCut     = errors.New("the step was cut short")
+)
 
-// ErrRefused ends a search in which the server refuses the requests for what they ask.
-var ErrRefused = errors.New("the server refuses the requests")
-
-// errCut ends a search at a step that did not come to its end.
-var errCut = errors.New("the step was cut short")
-
-// end says why there is no level behind a step, nil where there is: it was cut short, the server could not be
-// reached any more, none of its requests got any text, as from a server that hangs, or requests were refused
-// for what they ask (4xx), which is no verdict on the server.
+// end says why there is no level behind a step, nil where there is: it was cut short, the
+// server could not be reached any more, none of its requests got any text, as from a server
+// that hangs, or requests were refused (4xx), which is no verdict on the server.
 func end(s *result.Step, search *runlog.Capacity) error {
 	refused := float64(s.Account.Failed[openai.ReasonHTTP4xx])
 	for _, o := range search.Objectives {
@@ -147,6 +163,118 @@ func end(s *result.Step, search *runlog.Capacity) error {
 	return nil
 }
 
+// enoughRequests are those whose rate is as precise as the answer is to be.
+func enoughRequests(precision float64) float64 { return math.Pow(arrivalNoise/precision, 2) }
+
+// Judgement is what one step says of its level.
+type Judgement struct {
+	Verdict Verdict
+	Why     string // a void step says nothing, or a stationary state is missed: a clause
+	// Longer is true where the step was too short to tell: it has no say, and is run again.
+	Longer bool
+}
+
+// Judge says whether a step of a search met its objectives. Requests that pile up are a miss,
+// and so is a rate at which the load does not become steady however long it is kept up. A load
+// generator that was the limit says nothing of the server, a load that was short nothing of its
+// level.
+func Judge(s *result.Step, search *runlog.Capacity) Judgement {
+	isRandom := s.Paced() && s.Arrival != runlog.ArrivalConstant
+	hasFew := isRandom && float64(s.Account.Attempted) < enoughRequests(search.Precision)
+	isShort := hasFew && s.Whole.Window.Duration() < mostTime
+	grows := search.Grows && (answers(s) < mostAnswers || isShort)
+	noise := 0.0 // of the load, as a share of it
+	if s.Steady != nil && isRandom {
+		noise = arrivalNoise / math.Sqrt(float64(max(1, s.Steady.Account.Attempted)))
+	}
+	missed, isClose, unknown := false, false, ""
+	for _, o := range s.Objectives {
+		isFailures := o.Measure == openai.Failures
+		switch {
+		case !o.Value.Known():
+			unknown = "no request has a " + o.Label()
+		case isFailures && o.Value == 0 || !isFailures && (s.Steady == nil || s.Short != ""): // which says nothing of the level
+		case grows && !o.AtLeast && isNear(o, noise, search.Precision):
+			isClose = true
+		case o.Excess() > 1:
+			missed = true
+		}
+	}
+	const clientWas = "the load generator was the limit: "
+	switch {
+	case s.Overloaded(), missed && s.ClientLimit == "":
+		return Judgement{Verdict: Missed}
+	case s.ClientLimit != "":
+		return Judgement{Why: clientWas + s.ClientLimit}
+	case s.Steady == nil && s.Paced() && search.Grows && s.Account.Succeeded > 0:
+		if grows {
+			return Judgement{Why: s.NotSteady, Longer: true}
+		}
+		return Judgement{Verdict: Missed, Why: fmt.Sprintf("not steady within %d times the p90 of E2E", mostAnswers)}
+	case s.Steady == nil:
+		return Judgement{Why: "no steady state (" + s.NotSteady + ")"}
+	case s.Short != "":
+		return Judgement{Why: clientWas + s.Short}
+	case unknown != "":
+		return Judgement{Why: unknown}
+	case isClose, grows && s.Paced() && answers(s) < leastAnswers:
+		return Judgement{Why: "too short to tell", Longer: true}
+	}
+	return Judgement{Verdict: Met}
+}
+
+// isNear reports whether a figure is so close to its limit, for how far off it may be, that a
+// longer step could say another thing.
+func isNear(o result.ObjectiveResult, noise, precision float64) bool {
+	off := max(float64(o.Error), sensitivity*noise*o.Limit)
+	isPrecise := float64(o.Error) <= sensitivity*precision*o.Limit && noise <= precision
+	return !isPrecise && math.Abs(float64(o.Value)-o.Limit) <= off
+}
+
+// answers are how many times the p90 of E2E a step lasted, 0 where there is none.
+func answers(s *result.Step) float64 {
+	if p90, ok := s.Whole.Of(result.E2E).At(90); ok && p90.Value > 0 {
+		return s.Whole.Window.Duration().Seconds() / p90.Value
+	}
+	return 0
+}
+
+// nextStep is the step at a level behind others of the search, of the shape of most.
+func nextStep(most runlog.Step, level float64, search *runlog.Capacity, done []result.Step) runlog.Step {
+	s := most
+	s.Index = len(done)
+	least, longest := level*requestsPerUser, 0.0
+	if s.Concurrency > 0 {
+		s.RampUp = time.Duration(float64(s.RampUp) * level / float64(s.Concurrency))
+		s.Concurrency = int(level)
+	} else {
+		s.Rate = level
+		for i := range done {
+			if p90, _ := done[i].Whole.Of(result.E2E).At(90); done[i].Rate <= level {
+				longest = max(longest, p90.Value)
+			}
+		}
+		least = level * (s.RampUp.Seconds() + cmp.Or((leastAnswers+1)*longest, firstLevel.Seconds()))
+	}
+	for _, o := range search.Objectives { // two requests beyond the percentile
+		least = max(least, leastRequests, 2*100/(100-o.Percentile))
+	}
+	for i := range done {
+		if last := &done[i]; last.Concurrency == s.Concurrency && last.Rate == s.Rate {
+			s.Repeat++
+			least = max(least, float64(last.Requests))
+			if j := Judge(last, search); j.Longer || last.Steady == nil {
+				inMostTime := level * max(mostAnswers*longest, mostTime.Seconds())
+				least = max(2*float64(last.Requests), min(enoughRequests(search.Precision), inMostTime))
+			}
+		}
+	}
+	if search.Grows {
+		s.Requests = int(math.Ceil(least))
+	}
+	return s
+}
+
 // Finder runs the levels of a search.
 type Finder struct {
 	Search  *runlog.Capacity
@@ -156,17 +284,31 @@ type Finder struct {
 	Put func(ctx context.Context, s runlog.Step) ([]runlog.Record, error)
 	// Progress takes each step that was judged.
 	Progress func(*result.Step, Judgement)
-	done     []result.Step
 }
 
 // Run runs levels until the answer is known, or until an error of Put or one that says why the
 // search cannot go on.
 func (f *Finder) Run(ctx context.Context) error {
-	_, err := Search(ctx, newRange(f.Search), func(ctx context.Context, level float64) (Verdict, error) {
+	var done []result.Step
+	_, err := Search(ctx, f.Search, func(ctx context.Context, level float64) (Verdict, error) {
 		for {
-			j, err := f.measure(ctx, nextStep(f.Most, level, f.Search, f.done))
-			if err != nil || !j.Longer {
-				return j.Verdict, err
+			records, err := f.Put(ctx, nextStep(f.Most, level, f.Search, done))
+			if err != nil {
+				return Void, err
+			}
+			report, err := result.NewReport(f.Options, records)
+			if err != nil {
+				return Void, err
+			}
+			s := report.Steps[0]
+			done = append(done, s)
+			if err := end(&s, f.Search); err != nil {
+				return Void, err
+			}
+			j := Judge(&s, f.Search)
+			f.Progress(&s, j)
+			if !j.Longer {
+				return j.Verdict, nil
 			}
 		}
 	})
@@ -174,24 +316,4 @@ func (f *Finder) Run(ctx context.Context) error {
 		return nil // the report says why
 	}
 	return err
-}
-
-// measure runs a step and judges it.
-func (f *Finder) measure(ctx context.Context, step runlog.Step) (Judgement, error) {
-	records, err := f.Put(ctx, step)
-	if err != nil {
-		return Judgement{}, err
-	}
-	report, err := result.NewReport(f.Options, records)
-	if err != nil {
-		return Judgement{}, err
-	}
-	s := report.Steps[0]
-	f.done = append(f.done, s)
-	if err := end(&s, f.Search); err != nil {
-		return Judgement{}, err
-	}
-	j := Judge(&s, f.Search)
-	f.Progress(&s, j)
-	return j, nil
 }

@@ -10,6 +10,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // Verdict is what one run at a level says, or all runs of it together.
@@ -31,16 +33,6 @@ func (v Verdict) MarshalJSON() ([]byte, error) {
 // maxVoid is after how many void runs a level cannot be judged.
 const maxVoid = 2
 
-// Range says where to look, and how closely.
-type Range struct {
-	From, To float64 // the least and the most load, 0 < From <= To
-	Whole    bool    // whether levels are whole numbers, of users
-	// Precision is how far off the answer may be, as a share of it, above 0; of whole
-	// levels never less than 1.
-	Precision float64
-	Repeat    int // how often a level at the edge is run at most, at least 1
-}
-
 // Trial is one run of the search, at a level above 0.
 type Trial struct {
 	Level   float64
@@ -54,43 +46,36 @@ type Level struct {
 	Verdict Verdict `json:"met"`
 	Steps   []int   `json:"steps"` // of the report, that have a say
 
-	settled   bool // another run would not change the verdict
-	unanimous bool // no run says another thing
+	count   [3]int // of runs, by verdict
+	settled bool   // another run would not change the verdict
 }
+
+// unanimous reports whether every run that is not void says the same.
+func (l Level) unanimous() bool { return l.count[Met] == 0 || l.count[Missed] == 0 }
 
 // Answer is what is known after some trials.
 type Answer struct {
-	// Value is the most load that met the objectives below any that missed them, 0 for
-	// none.
-	Value float64
-	// FailedAt is the least load that missed them, 0 for none. VoidAt is the least load
-	// that could not be judged where none below FailedAt met them, or above Value, 0 for
-	// none.
-	FailedAt, VoidAt float64
+	// Value is the most load that met the objectives below any that missed them, FailedAt the
+	// least that missed them, and VoidAt the least between the two that could not be judged;
+	// 0 for none.
+	Value, FailedAt, VoidAt float64
 	// AtLeast is true where the server may carry more than Value: no load missed, or the
 	// search is Unfinished.
 	AtLeast    bool
 	Unfinished bool    // another trial was to come
 	Levels     []Level // ascending
 	// Low and High are how firm the answer is: all runs at Low and below met the objectives, all
-	// at High and above missed them, as far as there are any: Value and FailedAt where repeats agree.
+	// at High and above missed them; 0 where there are none. They are Value and FailedAt where
+	// repeats agree.
 	Low, High float64
 }
 
-// At is the level of that load, nil if it was not run, and for 0.
-func (a *Answer) At(load float64) *Level {
-	if i := slices.IndexFunc(a.Levels, func(l Level) bool { return l.Level == load }); i >= 0 {
-		return &a.Levels[i]
-	}
-	return nil
-}
-
-// Search runs levels of r until the edge is known, or until measure fails, and returns
-// what was tried.
-func Search(ctx context.Context, r Range, measure func(ctx context.Context, level float64) (Verdict, error)) ([]Trial, error) {
+// Search runs levels until the edge is known, or until measure fails, and returns what was
+// tried.
+func Search(ctx context.Context, c *runlog.Capacity, measure func(ctx context.Context, level float64) (Verdict, error)) ([]Trial, error) {
 	var tried []Trial
 	for {
-		level, more := r.next(tried)
+		level, more := next(c, tried)
 		if !more {
 			return tried, nil
 		}
@@ -103,8 +88,8 @@ func Search(ctx context.Context, r Range, measure func(ctx context.Context, leve
 }
 
 // next is the level to run after tried, and whether there is one.
-func (r Range) next(tried []Trial) (level float64, more bool) {
-	levels := r.levels(tried)
+func next(c *runlog.Capacity, tried []Trial) (level float64, more bool) {
+	levels := levelsOf(tried, c.Repeat)
 	again := func(l Level) bool { return l.Verdict == Void && len(l.Steps) < maxVoid }
 	if i := slices.IndexFunc(levels, again); i >= 0 {
 		return levels[i].Level, true
@@ -112,12 +97,12 @@ func (r Range) next(tried []Trial) (level float64, more bool) {
 	lower, upper := edge(levels)
 	switch {
 	case upper == nil && len(levels) == 0:
-		return r.From, true
+		return c.From, true
 	case upper == nil: // the most so far met, or no level could be judged yet
 		most := levels[len(levels)-1].Level
-		return min(2*most, r.To), most < r.To
+		return min(2*most, c.To), most < c.To
 	case lower != nil:
-		if middle, ok := r.middle(lower.Level, upper.Level); ok {
+		if middle, ok := middle(c, lower.Level, upper.Level); ok {
 			return middle, true
 		}
 		if !lower.settled {
@@ -127,9 +112,9 @@ func (r Range) next(tried []Trial) (level float64, more bool) {
 	return upper.Level, !upper.settled
 }
 
-// Answer is what tried says, by the same rules whoever ran it.
-func (r Range) Answer(tried []Trial) Answer {
-	a := Answer{Levels: r.levels(tried)}
+// newAnswer is what tried says, by the same rules whoever ran it.
+func newAnswer(c *runlog.Capacity, tried []Trial) Answer {
+	a := Answer{Levels: levelsOf(tried, c.Repeat)}
 	lower, upper := edge(a.Levels)
 	if lower != nil {
 		a.Value = lower.Level
@@ -143,16 +128,16 @@ func (r Range) Answer(tried []Trial) Answer {
 			break
 		}
 	}
-	_, a.Unfinished = r.next(tried)
+	_, a.Unfinished = next(c, tried)
 	a.AtLeast = a.Value > 0 && (a.FailedAt == 0 || a.Unfinished)
 	for _, l := range a.Levels {
-		if l.Verdict != Met || !l.unanimous {
+		if l.Verdict != Met || !l.unanimous() {
 			break
 		}
 		a.Low = l.Level
 	}
 	for _, l := range slices.Backward(a.Levels) {
-		if l.Verdict != Missed || !l.unanimous {
+		if l.Verdict != Missed || !l.unanimous() {
 			break
 		}
 		a.High = l.Level
@@ -160,37 +145,32 @@ func (r Range) Answer(tried []Trial) Answer {
 	return a
 }
 
-// levels are those that were tried, ascending, each with the verdict of the majority: a
-// tie misses.
-func (r Range) levels(tried []Trial) []Level {
+// levelsOf are those that were tried, ascending, each with the verdict of the majority of up
+// to repeat runs: a tie misses.
+func levelsOf(tried []Trial, repeat int) []Level {
+	tried = slices.Clone(tried)
+	slices.SortStableFunc(tried, func(a, b Trial) int { return cmp.Compare(a.Level, b.Level) })
 	var all []Level
-	for _, t := range tried {
-		n := slices.IndexFunc(all, func(l Level) bool { return l.Level == t.Level })
-		if n < 0 {
-			n = len(all)
+	for i, t := range tried {
+		if i == 0 || t.Level != tried[i-1].Level {
 			all = append(all, Level{Level: t.Level})
 		}
-		all[n].Steps = append(all[n].Steps, t.Step)
+		l := &all[len(all)-1]
+		l.Steps = append(l.Steps, t.Step)
+		l.count[t.Verdict]++
 	}
 	for i := range all {
-		l, count := &all[i], [3]int{}
-		for _, t := range tried {
-			if t.Level == l.Level {
-				count[t.Verdict]++
-			}
-		}
-		met, missed := count[Met], count[Missed]
+		l := &all[i]
+		met, missed := l.count[Met], l.count[Missed]
 		switch {
 		case met > missed:
 			l.Verdict = Met
 		case missed > 0:
 			l.Verdict = Missed
 		}
-		l.unanimous = met == 0 || missed == 0
-		left := r.Repeat - met - missed
-		l.settled = left <= 0 || max(met-missed, missed-met) > left || count[Void] >= maxVoid
+		left := repeat - met - missed
+		l.settled = left <= 0 || max(met-missed, missed-met) > left || l.count[Void] >= maxVoid
 	}
-	slices.SortFunc(all, func(a, b Level) int { return cmp.Compare(a.Level, b.Level) })
 	return all
 }
 
@@ -211,11 +191,11 @@ func edge(levels []Level) (lower, upper *Level) {
 
 // middle is a level between two others, and whether they are further apart than half
 // of the precision: the other half is for what chance does to the verdicts.
-func (r Range) middle(lower, upper float64) (float64, bool) {
-	if r.Whole {
-		return math.Floor((lower + upper) / 2), upper-lower > max(1, r.Precision/2*lower)
+func middle(c *runlog.Capacity, lower, upper float64) (float64, bool) {
+	if c.Variable == runlog.VariableConcurrency {
+		return math.Floor((lower + upper) / 2), upper-lower > max(1, c.Precision/2*lower)
 	}
 	const digits = 5 // of a rate, more than any precision means
 	m, err := strconv.ParseFloat(strconv.FormatFloat(math.Sqrt(lower*upper), 'g', digits, 64), 64)
-	return m, err == nil && upper > lower*(1+r.Precision/2) && m > lower && m < upper
+	return m, err == nil && upper > lower*(1+c.Precision/2) && m > lower && m < upper
 }

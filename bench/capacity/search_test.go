@@ -9,14 +9,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // searched runs a search to its end, with what a run at a level says; n counts the runs.
-func searched(t *testing.T, r Range, run func(level float64, n int) Verdict) (Answer, []float64) {
+func searched(t *testing.T, r *runlog.Capacity, run func(level float64, n int) Verdict) (Answer, []float64) {
 	t.Helper()
 	var levels []float64
 	tried, err := Search(t.Context(), r, func(_ context.Context, level float64) (Verdict, error) {
-		if level < r.From || level > r.To || r.Whole && level != math.Trunc(level) {
+		if level < r.From || level > r.To || r.Variable == runlog.VariableConcurrency && level != math.Trunc(level) {
 			t.Fatalf("level %v is none of %+v", level, r)
 		}
 		if len(levels) > 200 {
@@ -28,7 +30,7 @@ func searched(t *testing.T, r Range, run func(level float64, n int) Verdict) (An
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.Answer(tried), levels
+	return newAnswer(r, tried), levels
 }
 
 // carries is a server that carries up to so much, without any noise.
@@ -41,7 +43,9 @@ func carries(most float64) func(float64, int) Verdict {
 	}
 }
 
-func users() Range { return Range{From: 1, To: 256, Whole: true, Precision: 0.05, Repeat: 3} }
+func users() *runlog.Capacity {
+	return &runlog.Capacity{Variable: runlog.VariableConcurrency, From: 1, To: 256, Precision: 0.05, Repeat: 3}
+}
 
 var ignoreLevels = cmpopts.IgnoreFields(Answer{}, "Levels", "Low", "High")
 
@@ -49,7 +53,7 @@ var ignoreLevels = cmpopts.IgnoreFields(Answer{}, "Levels", "Low", "High")
 // levels.
 func TestKnownAnswers(t *testing.T) {
 	for name, tt := range map[string]struct {
-		r      Range
+		r      *runlog.Capacity
 		most   float64
 		want   Answer
 		levels []float64
@@ -58,8 +62,8 @@ func TestKnownAnswers(t *testing.T) {
 		"the precision is enough": {users(), 131, Answer{Value: 130, FailedAt: 132}, []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 192, 160, 144, 136, 132, 130, 130, 132}},
 		"no level misses":         {users(), 1000, Answer{Value: 256, AtLeast: true}, []float64{1, 2, 4, 8, 16, 32, 64, 128, 256}},
 		"the lowest misses":       {users(), 0, Answer{FailedAt: 1}, []float64{1, 1}},
-		"one level":               {Range{From: 8, To: 8, Whole: true, Precision: 0.05, Repeat: 3}, 9, Answer{Value: 8, AtLeast: true}, []float64{8}},
-		"no repeats":              {Range{From: 1, To: 4, Whole: true, Precision: 0.05, Repeat: 1}, 2, Answer{Value: 2, FailedAt: 3}, []float64{1, 2, 4, 3}},
+		"one level":               {&runlog.Capacity{Variable: runlog.VariableConcurrency, From: 8, To: 8, Precision: 0.05, Repeat: 3}, 9, Answer{Value: 8, AtLeast: true}, []float64{8}},
+		"no repeats":              {&runlog.Capacity{Variable: runlog.VariableConcurrency, From: 1, To: 4, Precision: 0.05, Repeat: 1}, 2, Answer{Value: 2, FailedAt: 3}, []float64{1, 2, 4, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, levels := searched(t, tt.r, carries(tt.most))
@@ -74,7 +78,7 @@ func TestKnownAnswers(t *testing.T) {
 }
 
 func TestRates(t *testing.T) {
-	r := Range{From: 0.5, To: 20, Precision: 0.05, Repeat: 3}
+	r := &runlog.Capacity{From: 0.5, To: 20, Precision: 0.05, Repeat: 3}
 	got, levels := searched(t, r, carries(4.2))
 	if got.Value < 4 || got.Value > 4.2 || got.FailedAt <= 4.2 || got.FailedAt > 4.41 || len(levels) > 12 {
 		t.Errorf("%+v after %v", got, levels)
@@ -85,7 +89,7 @@ func TestRates(t *testing.T) {
 func TestNoise(t *testing.T) {
 	const seeds = 500
 	for _, noise := range []struct{ share, right float64 }{{0, 1}, {0.02, 0.97}, {0.03, 0.92}} {
-		for name, r := range map[string]Range{"users": users(), "rates": {From: 0.5, To: 200, Precision: 0.05, Repeat: 3}} {
+		for name, r := range map[string]*runlog.Capacity{"users": users(), "rates": {From: 0.5, To: 200, Precision: 0.05, Repeat: 3}} {
 			right := 0
 			for seed := range uint64(seeds) {
 				draws := rand.New(rand.NewPCG(seed, 1))
@@ -144,13 +148,13 @@ func TestMajority(t *testing.T) {
 		{2, []Verdict{Missed, Met}, Missed}, // what is not sure to meet does not
 		{1, []Verdict{Missed}, Missed},
 	} {
-		r := Range{From: 1, To: 1, Whole: true, Precision: 0.05, Repeat: tt.repeat}
+		r := &runlog.Capacity{Variable: runlog.VariableConcurrency, From: 1, To: 1, Precision: 0.05, Repeat: tt.repeat}
 		var tried []Trial
 		for _, v := range tt.runs {
 			tried = append(tried, Trial{Level: 1, Verdict: v})
 		}
-		_, more := r.next(tried)
-		if got := r.Answer(tried).Levels[0].Verdict; more != (tt.want == Void) || !more && got != tt.want {
+		_, more := next(r, tried)
+		if got := newAnswer(r, tried).Levels[0].Verdict; more != (tt.want == Void) || !more && got != tt.want {
 			t.Errorf("%d repeats, %v: verdict %v, more %v", tt.repeat, tt.runs, got, more)
 		}
 	}
@@ -160,9 +164,9 @@ func TestMajority(t *testing.T) {
 func TestEnds(t *testing.T) {
 	for seed := range uint64(2000) {
 		draws := rand.New(rand.NewPCG(seed, 3))
-		r := Range{From: 1, To: 1 + float64(draws.IntN(300)), Whole: seed%2 == 0, Precision: 0.001 + draws.Float64()/10, Repeat: 1 + draws.IntN(4)}
-		if !r.Whole {
-			r.From = 0.1
+		r := &runlog.Capacity{From: 1, To: 1 + float64(draws.IntN(300)), Precision: 0.001 + draws.Float64()/10, Repeat: 1 + draws.IntN(4)}
+		if r.From = 0.1; seed%2 == 0 {
+			r.Variable, r.From = runlog.VariableConcurrency, 1
 		}
 		a, levels := searched(t, r, func(float64, int) Verdict { return Verdict(draws.IntN(3)) })
 		if a.FailedAt > 0 && a.Value >= a.FailedAt {
@@ -181,7 +185,7 @@ func TestUnfinished(t *testing.T) {
 		}
 		return carries(3)(level, 0), nil
 	})
-	if got, want := users().Answer(tried), (Answer{Value: 3, FailedAt: 4, AtLeast: true, Unfinished: true}); !errors.Is(err, gone) || !cmp.Equal(got, want, ignoreLevels) {
+	if got, want := newAnswer(users(), tried), (Answer{Value: 3, FailedAt: 4, AtLeast: true, Unfinished: true}); !errors.Is(err, gone) || !cmp.Equal(got, want, ignoreLevels) {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
 }

@@ -17,13 +17,11 @@ import (
 // never is later than any run lasts; a greater value overflows time.Duration.
 const never = 100 * 365 * 24 * time.Hour
 
-// pacer gives the instant at which each request of an open loop is due, since the start of
-// the step, in order; the first at 0. Each is reckoned from the start, so that no error adds up.
-type pacer func(*dataset.Prompt) time.Duration
-
-// newPacer returns the pacer of a step. As in vLLM's benchmarks/serve.py, random gaps are scaled so that n
-// requests take n/rate; where a duration bounds the step, n is what the rate has in that time.
-func newPacer(s runlog.Step, seed uint64) pacer {
+// newPacer returns what gives the instant at which each request of an open loop is due, since
+// the start of the step, in order; the first at 0. As in vLLM's benchmarks/serve.py, random gaps
+// are scaled so that n requests take n/rate; where a duration bounds the step, n is what the rate
+// has in that time.
+func newPacer(s runlog.Step, seed uint64) func(*dataset.Prompt) time.Duration {
 	ramp := s.RampUp.Seconds()
 	switch s.Arrival {
 	case runlog.ArrivalBurst:
@@ -55,7 +53,11 @@ func newPacer(s runlog.Step, seed uint64) pacer {
 func scaled(s runlog.Step, seed uint64) (planned int, scale float64) {
 	planned, total := s.Requests, float64(s.Requests)/s.Rate
 	if planned == 0 && s.Duration > 0 {
-		total = timeAtFullRate(s.Duration.Seconds(), s.RampUp.Seconds())
+		ramp := s.RampUp.Seconds()
+		total = s.Duration.Seconds() - ramp/2 // the inverse of instant
+		if s.Duration < s.RampUp {
+			total = math.Pow(s.Duration.Seconds(), 2) / (2 * ramp)
+		}
 		planned = max(1, int(math.Round(total*s.Rate)))
 	}
 	draw, sum := gaps(s, seed), 0.0
@@ -71,8 +73,7 @@ func scaled(s runlog.Step, seed uint64) (planned int, scale float64) {
 // gaps draws the seconds between arrivals at the full rate: gamma with the burstiness
 // for its shape and the mean 1/rate, of which a burstiness of 1 is Poisson.
 func gaps(s runlog.Step, seed uint64) func() float64 {
-	// A seed is hashed into the whole state: PCG itself would give the streams of
-	// neighboring seeds one half of it in common.
+	// Hashed: PCG itself would give the streams of neighboring seeds half of their state in common.
 	h := sha256.Sum256(fmt.Appendf(nil, "gaps/%d", seed))
 	source := rand.NewPCG(binary.BigEndian.Uint64(h[:]), binary.BigEndian.Uint64(h[8:]))
 	if s.Arrival == runlog.ArrivalPoisson {
@@ -97,12 +98,4 @@ func instant(seconds, ramp float64) time.Duration {
 		seconds += ramp / 2
 	}
 	return time.Duration(math.Round(min(seconds*1e9, float64(never))))
-}
-
-// timeAtFullRate is the inverse of instant, in seconds.
-func timeAtFullRate(seconds, ramp float64) float64 {
-	if seconds < ramp {
-		return seconds * seconds / (2 * ramp)
-	}
-	return seconds - ramp/2
 }

@@ -12,9 +12,12 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
+// bytesPerToken is about how long a token of text is.
+const bytesPerToken = 4
+
 // converse sends the turns of a conversation, each behind the answers to those before it
-// and after its thinking time, and returns when it ended and how its last turn failed. A turn that fails ends it, as
-// do the end of the step's time and the model's length.
+// and after its thinking time, and returns when it ended and how its last turn failed. A turn
+// that fails ends it, as do the end of the step's time and the model's length.
 func (s *activeStep) converse(j job, queued time.Duration) (endedAt time.Time, failure *openai.Failure) {
 	turns := j.prompt.Turns
 	j.session = rand.Text()
@@ -23,7 +26,12 @@ func (s *activeStep) converse(j job, queued time.Duration) (endedAt time.Time, f
 		if i > 0 {
 			j.planned = endedAt.Add(turn.Delay)
 			sleepUntil(s.talking, j.planned)
-			if s.talking.Err() != nil || s.tooLong(j.used, turn) {
+			tokens := j.used + cmp.Or(turn.Tokens, len(turn.Content)/bytesPerToken) + turn.MaxTokens
+			isTooLong := s.modelLength > 0 && tokens > s.modelLength
+			if isTooLong && s.talking.Err() == nil {
+				s.atModelLength.Add(1)
+			}
+			if isTooLong || s.talking.Err() != nil {
 				s.turnsNotSent.Add(int64(len(turns) - i))
 				return endedAt, nil
 			}
@@ -53,32 +61,21 @@ func (j *job) afterTurn(t *openai.Trace) {
 	if u == nil {
 		return
 	}
-	reasoning, chunks := u.ReasoningTokens, 0 // of it, which no later prompt holds
-	for _, c := range t.Chunks {
-		if c.Reasoning {
-			chunks++
+	reasoning := u.ReasoningTokens // of the answer, which no later prompt holds
+	if reasoning == 0 {
+		chunks := 0
+		for _, c := range t.Chunks {
+			if c.Reasoning {
+				chunks++
+			}
 		}
-	}
-	if reasoning == 0 && chunks > 0 {
-		reasoning = u.CompletionTokens * chunks / len(t.Chunks)
+		reasoning = u.CompletionTokens * chunks / max(1, len(t.Chunks))
 	}
 	j.used = u.PromptTokens + u.CompletionTokens - reasoning
 	j.shared = j.used - 1 // the last token of an answer is not computed on
 	if reasoning > 0 {
 		j.shared = u.PromptTokens // behind it the answer is at another place
 	}
-}
-
-// tooLong reports whether a turn does not fit into the model's length behind so many
-// tokens, and counts the conversation that ends there.
-func (s *activeStep) tooLong(used int, t dataset.Turn) bool {
-	const bytesPerToken = 4 // about
-	tokens := cmp.Or(t.Tokens, len(t.Content)/bytesPerToken)
-	if s.modelLength == 0 || used+tokens+t.MaxTokens <= s.modelLength {
-		return false
-	}
-	s.atModelLength.Add(1)
-	return true
 }
 
 // prefixes are the starts of prompts that were sent, each with the most tokens of it.

@@ -16,21 +16,23 @@ const (
 	leastWords = 8 // of the longer of the prompts asked with
 	mostWords  = 256
 
+	usualBlockSize = 16 // tokens, vLLM's on most cards
+
 	countTime    = time.Minute   // for the recorded texts of a step
 	countPrompts = 4 * readAhead // of a step that says no number
 )
 
 // prepareDataset reads the data set's file and takes a first prompt, so that a file that
-// cannot serve ends the run before a step begins, as does a load that the server refuses.
+// cannot serve, or a load that the server refuses, ends the run before a step begins.
 func (s *Session) prepareDataset(ctx context.Context) error {
 	d, run := &s.cfg.Dataset, &s.cfg.Run
 	d.Tokenizer = once(func(ctx context.Context, text string) (int, *openai.Failure) {
-		ids, failure := s.client.Tokenize(ctx, run.Model, text)
+		ids, failure := s.cfg.Endpoint.Tokenize(ctx, run.Model, text)
 		return len(ids), failure
 	})
 	if d.Kind == dataset.Custom && run.API == openai.Completions && !d.SkipChatTemplate {
 		d.ChatTokens = once(func(ctx context.Context, text string) ([]int32, *openai.Failure) {
-			return s.client.TokenizeChat(ctx, run.Model, []openai.Message{{Role: "user", Content: text}})
+			return s.cfg.Endpoint.TokenizeChat(ctx, run.Model, []openai.Message{{Role: "user", Content: text}})
 		})
 	}
 	var err error
@@ -52,8 +54,9 @@ func (s *Session) prepareDataset(ctx context.Context) error {
 	return s.checkLoad(ctx, &p)
 }
 
-// checkLoad finds out how long prompts of words are, and fails where the server would refuse
-// all requests.
+// checkLoad finds out how long prompts of words are, fails where the server would refuse all
+// requests, and splits prompts that are to share what the server's prefix cache can hold by
+// its blocks.
 func (s *Session) checkLoad(ctx context.Context, first *dataset.Prompt) (err error) {
 	aimed := first.AimedTokens
 	if len(first.Turns) > 0 {
@@ -67,9 +70,17 @@ func (s *Session) checkLoad(ctx context.Context, first *dataset.Prompt) (err err
 	if err != nil {
 		return err
 	}
+	run := &s.cfg.Run
 	prompt, answer := s.cfg.Dataset.Longest()
-	if prompt += s.cfg.Run.TemplateTokens; s.modelLength > 0 && prompt+answer > s.modelLength {
+	if prompt += run.TemplateTokens; s.modelLength > 0 && prompt+answer > s.modelLength {
 		return fmt.Errorf("prompts of up to %d tokens and answers of up to %d do not fit into the model's length of %d: give shorter ones", prompt, answer, s.modelLength)
+	}
+	run.BlockSize = cmp.Or(run.BlockSize, s.blockSize)
+	if s.cfg.Dataset.CacheHit > 0 {
+		err = s.cfg.Dataset.SplitForCache(cmp.Or(run.BlockSize, usualBlockSize))
+	}
+	if err != nil {
+		return fmt.Errorf("--random-cache-hit: %w", err)
 	}
 	return nil
 }
@@ -124,27 +135,13 @@ func (s *Session) dataset(step runlog.Step) dataset.Config {
 	return d
 }
 
-// splitForCache splits random prompts by the blocks of the server's prefix cache, where they
-// are to share as much as it can hold.
-func (s *Session) splitForCache() error {
-	run := &s.cfg.Run
-	run.BlockSize = cmp.Or(run.BlockSize, s.blockSize)
-	if s.cfg.Dataset.CacheHit == 0 {
-		return nil
-	}
-	if err := s.cfg.Dataset.SplitForCache(cmp.Or(run.BlockSize, 16)); err != nil { // vLLM's on most cards
-		return fmt.Errorf("--random-cache-hit: %w", err)
-	}
-	return nil
-}
-
 // calibrate finds out of which words prompts can be made, and how long they are. Of words
 // that are one token each for the server, lengths are exact, and what its usage counts
 // beyond them it adds itself, as by the chat template. Without a /tokenize, the usages of
 // two prompts tell how many tokens a word has, within a few per cent.
 func (s *Session) calibrate(ctx context.Context, aimed int) error {
 	d, run := &s.cfg.Dataset, &s.cfg.Run
-	if ids, failure := s.client.Tokenize(ctx, run.Model, dataset.VocabularyText()); failure == nil {
+	if ids, failure := s.cfg.Endpoint.Tokenize(ctx, run.Model, dataset.VocabularyText()); failure == nil {
 		d.Words = dataset.OneTokenWords(ids)
 	}
 	long := min(max(aimed, leastWords), mostWords)
@@ -178,7 +175,7 @@ func (s *Session) try(ctx context.Context, words int) (tokens int, err error) {
 	d.Step, d.PrefixLen = -words, words // no prompt of the load begins so
 	request := s.request(runlog.Step{Timeout: 30 * time.Second}, job{prompt: dataset.SharedStart(d)})
 	refused := func(t *openai.Trace) bool { return t.Failure != nil && t.Failure.Reason == openai.ReasonHTTP4xx }
-	t := s.client.Stream(ctx, request)
+	t := s.cfg.Endpoint.Stream(ctx, request)
 	switch {
 	case !refused(t) && t.Usage != nil:
 		return t.Usage.PromptTokens, nil
@@ -186,7 +183,7 @@ func (s *Session) try(ctx context.Context, words int) (tokens int, err error) {
 		return 0, nil
 	case request.IgnoreEOS:
 		request.IgnoreEOS = false
-		if !refused(s.client.Stream(ctx, request)) {
+		if !refused(s.cfg.Endpoint.Stream(ctx, request)) {
 			return 0, fmt.Errorf("the server refuses ignore_eos, give --no-ignore-eos: %w", t.Failure)
 		}
 	}

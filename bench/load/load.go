@@ -1,25 +1,25 @@
 // Package load puts load on an endpoint, step by step, and keeps in a log what became
 // of every request, and what the cards and the server showed meanwhile.
 //
-// In a closed loop, users send one request after the other, each as soon as its last is
-// over. In an open loop, requests come at instants that do not depend on the server: a
-// request that is due is sent, late if this program is late or if it waits for its turn
-// under a bound on concurrency, and never left out for that. Either way every request
-// that was taken up is accounted for.
+// In a closed loop, users send one request after the other, each as soon as its last has
+// ended. In an open loop, requests come at instants that do not depend on the server: a
+// request that is due is sent, late if this program is late or a bound on concurrency holds
+// it back, and never left out for that. Every request that was admitted is accounted for.
 package load
 
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,8 +28,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// Endpoint is what a load is put on: an [openai.Client], whose methods say what each
-// returns.
+// Endpoint is what a load is put on: an [openai.Client].
 type Endpoint interface {
 	Stream(ctx context.Context, r openai.Request) *openai.Trace
 	Models(ctx context.Context) ([]openai.Model, *openai.Failure)
@@ -41,24 +40,20 @@ type Endpoint interface {
 // Config says what to run.
 type Config struct {
 	Endpoint Endpoint
-	// Run is what the log says of the run; its id, host and times are filled in.
-	// Its URL, API, Model, seed and dataset are those that are used. An empty
+	// Run is what the log says of the run; its id, host and times are filled in. An empty
 	// Model is the first that the endpoint lists.
 	Run runlog.Run
 	// Steps are taken as they are: whoever makes one has checked it.
 	Steps []runlog.Step
 	Ask   Ask
-	// Dataset makes the prompts; what depends on the run and on the step is
-	// filled in.
+	// Dataset makes the prompts; what depends on the run and on the step is filled in.
 	Dataset dataset.Config
-	// Folder is where the log is made, or a folder of that name with a number when
-	// it is there already.
+	// Folder is where the log is made; a number is added where it is there already.
 	Folder string
 	// FolderSuffix ends Folder's name, given the model in use; nil for none.
 	FolderSuffix func(model string) string
 	Metrics      Metrics
-	// Ready is how long to wait for an endpoint that does not list its models yet,
-	// 0 for not at all.
+	// Ready is how long to wait for an endpoint that does not list its models yet.
 	Ready time.Duration
 }
 
@@ -105,11 +100,9 @@ func Run(ctx context.Context, cfg Config, watchers ...Watcher) (Result, error) {
 	return result, cmp.Or(err, closing)
 }
 
-// Session is a run whose steps are chosen as it goes, each by the records of those
-// before.
+// Session is a run whose steps are chosen as it goes, each by the records of those before.
 type Session struct {
 	cfg      Config
-	client   Endpoint
 	watchers []Watcher
 	sources  []*source
 	log      *runlog.Writer
@@ -125,14 +118,11 @@ type Session struct {
 }
 
 // Open checks the endpoint and the data set and begins the log, which names cfg.Steps
-// as planned. The session must be closed unless there is an error. What can be known to go wrong before
-// the first request does so before a log is made.
+// as planned. The session must be closed unless there is an error. What can be known to go
+// wrong before the first request does so before a log is made.
 func Open(ctx context.Context, cfg Config, watchers ...Watcher) (*Session, error) {
-	s := &Session{cfg: cfg, client: cfg.Endpoint, watchers: watchers, prefixes: newPrefixes(), started: time.Now()}
+	s := &Session{cfg: cfg, watchers: watchers, prefixes: newPrefixes(), started: time.Now()}
 	if err := s.checkModels(ctx); err != nil {
-		return s, err
-	}
-	if err := s.describe(cfg.Steps); err != nil {
 		return s, err
 	}
 	if err := s.openSources(ctx); err != nil {
@@ -141,20 +131,70 @@ func Open(ctx context.Context, cfg Config, watchers ...Watcher) (*Session, error
 	if err := s.prepareDataset(ctx); err != nil {
 		return s, err
 	}
-	if err := s.splitForCache(); err != nil {
-		return s, err
-	}
 	return s, s.openLog()
 }
 
-// openLog makes the folder and the log, once all of the run is known.
+const (
+	// modelsTimeout bounds the question for the list of models: a server under load may
+	// take its time, one that hangs is still worth measuring.
+	modelsTimeout = 10 * time.Second
+	readyPause    = 500 * time.Millisecond // between questions to a server that starts
+)
+
+// checkModels asks the endpoint for its models, again and again until it is ready: for the
+// one to use where none is named, and otherwise whether the named one is served. A list that
+// cannot be had is no reason to stop where the completions may work.
+func (s *Session) checkModels(ctx context.Context) error {
+	url, model := s.cfg.Run.URL, s.cfg.Run.Model
+	var models []openai.Model
+	var failure *openai.Failure
+	for until := time.Now().Add(s.cfg.Ready); ; sleepUntil(ctx, time.Now().Add(readyPause)) {
+		asking, cancel := context.WithTimeout(ctx, modelsTimeout)
+		models, failure = s.cfg.Endpoint.Models(asking)
+		cancel()
+		if failure == nil || ctx.Err() != nil || !time.Now().Before(until) {
+			break
+		}
+	}
+	var names []string
+	for _, m := range models {
+		names = append(names, m.ID)
+	}
+	at := slices.IndexFunc(names, func(name string) bool { return model == "" || name == model })
+	switch {
+	case failure == nil && at < 0:
+		served := openai.Excerpt(strings.Join(names, ", "))
+		return fmt.Errorf("the endpoint does not serve the model %q; it serves %s", model, served)
+	case failure == nil:
+		s.cfg.Run.Model, s.modelLength = models[at].ID, models[at].MaxLength
+	case failure.Reason.Unreached():
+		return fmt.Errorf("asking %s for its models: %w", url, failure)
+	case model == "":
+		return fmt.Errorf("asking %s for its models: %w; name one with --model", url, failure)
+	default:
+		s.note("the endpoint's list of models could not be had (%v), so whether it serves %q is not known", failure, model)
+	}
+	return nil
+}
+
+// openLog fills in what the log says of this program and its plan, and makes the folder and
+// the log.
 func (s *Session) openLog() error {
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("reading the host's name: %w", err)
+	}
 	run := &s.cfg.Run
+	run.Schema, run.ID = runlog.Schema, fmt.Sprintf("%016x", rand.Uint64())
+	run.Started, run.Host, run.GOMAXPROCS = s.started, host, runtime.GOMAXPROCS(0)
+	run.Steps = nil
+	for _, step := range s.cfg.Steps {
+		run.Steps = append(run.Steps, step.Name())
+	}
 	folder := s.cfg.Folder
 	if s.cfg.FolderSuffix != nil {
 		folder += s.cfg.FolderSuffix(run.Model)
 	}
-	var err error
 	if s.result.Folder, err = makeFolder(folder); err != nil {
 		return err
 	}
@@ -163,24 +203,6 @@ func (s *Session) openLog() error {
 	}
 	for _, w := range s.watchers {
 		w.RunStarted(*run)
-	}
-	return nil
-}
-
-// describe fills in what the log says of this program and of its plan.
-func (s *Session) describe(steps []runlog.Step) error {
-	r := &s.cfg.Run
-	host, err := os.Hostname()
-	if err != nil {
-		return fmt.Errorf("reading the host's name: %w", err)
-	}
-	var id [8]byte
-	_, _ = rand.Read(id[:]) // never fails
-	r.Schema, r.ID = runlog.Schema, hex.EncodeToString(id[:])
-	r.Started, r.Host, r.GOMAXPROCS = s.started, host, runtime.GOMAXPROCS(0)
-	r.Steps = nil
-	for _, step := range steps {
-		r.Steps = append(r.Steps, step.Name())
 	}
 	return nil
 }
@@ -212,7 +234,11 @@ func (s *Session) Step(ctx context.Context, step runlog.Step) ([]runlog.Record, 
 // Close ends the log and returns how the run ended. Nothing of the run is lost where it
 // fails.
 func (s *Session) Close() (Result, error) {
-	s.noteFailedSamples()
+	for _, o := range s.sources {
+		if o.failed > 0 {
+			s.note("%d samples of the %s's metrics failed; the first: %v", o.failed, o.kind, o.firstErr)
+		}
+	}
 	// A run that failed has an end too: one without was killed.
 	err := s.log.Write(runlog.Record{RunEnd: &runlog.RunEnd{Ended: s.now(), Stop: s.result.Stop}})
 	return s.result, cmp.Or(err, s.log.Close())
@@ -226,9 +252,6 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	}
 	defer prompts.Close()
 	s.countRecords(ctx, step)
-	if err := s.prime(ctx, step); err != nil {
-		return err
-	}
 	if err := s.warmUp(ctx, step); err != nil {
 		return err
 	}
@@ -242,7 +265,16 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 		w.StepStarted(step, &meter)
 	}
 	r := s.runner(step, &meter)
-	r.done, r.seed = s.requestDone, gapSeed(s.cfg.Run.Seed, step.Index)
+	r.seed = gapSeed(s.cfg.Run.Seed, step.Index)
+	r.done = func(q *runlog.Request) error {
+		if err := s.write(runlog.Record{Request: q}); err != nil {
+			return err
+		}
+		for _, w := range s.watchers {
+			w.RequestDone(q)
+		}
+		return nil
+	}
 	end, err := r.run(ctx, step, prompts)
 	for _, w := range s.watchers {
 		w.StepEnded(end)
@@ -253,28 +285,22 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	return cmp.Or(err, stopSampling(), s.write(runlog.Record{StepEnd: &end}))
 }
 
-// prime sends the start that all prompts of a step share, once, where the data set asks
-// for that. It is in no figure.
-func (s *Session) prime(ctx context.Context, step runlog.Step) error {
-	if s.cfg.Dataset.CacheHit == 0 {
-		return nil
-	}
-	p := dataset.SharedStart(s.dataset(step))
-	s.prefixes.take(p.Shared)
-	if t := s.client.Stream(ctx, s.request(step, job{prompt: p})); t.Failure != nil && ctx.Err() == nil {
-		return fmt.Errorf("sending the prompts' shared start: %w", t.Failure)
-	}
-	return nil
-}
-
 // warmUpUsers is how many requests of a warm-up are in flight at most where the step has
 // no such bound.
 const warmUpUsers = 64
 
-// warmUp sends the requests that a step asks for before it, as many at once as the
-// step itself, and keeps nothing of them: they are in no log and in no figure. That
-// they fail does not end the run: what ails the server, the step itself will show.
+// warmUp sends the start that all prompts of a step share, once, where the data set asks for
+// that, and then the requests that the step asks for before it, as many at once as the step
+// itself. They are in no log and in no figure. That the latter fail does not end the run: what
+// ails the server, the step itself will show.
 func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
+	if s.cfg.Dataset.CacheHit > 0 {
+		p := dataset.SharedStart(s.dataset(step))
+		s.prefixes.take(p.Shared)
+		if t := s.cfg.Endpoint.Stream(ctx, s.request(step, job{prompt: p})); t.Failure != nil && ctx.Err() == nil {
+			return fmt.Errorf("sending the prompts' shared start: %w", t.Failure)
+		}
+	}
 	if step.Warmups == 0 {
 		return nil
 	}
@@ -306,20 +332,16 @@ func (s *Session) now() time.Time { return s.started.Add(time.Since(s.started)) 
 // runner returns a runner that drops its requests.
 func (s *Session) runner(step runlog.Step, meter *Meter) *runner {
 	return &runner{
-		send:  func(ctx context.Context, j job) *openai.Trace { return s.client.Stream(ctx, s.request(step, j)) },
-		done:  func(*runlog.Request) error { return nil },
-		meter: meter, prefixes: s.prefixes, modelLength: s.modelLength, started: s.started, lastReceived: s.client.LastReceived,
+		send: func(ctx context.Context, j job) *openai.Trace {
+			return s.cfg.Endpoint.Stream(ctx, s.request(step, j))
+		},
+		done:         func(*runlog.Request) error { return nil },
+		meter:        meter,
+		prefixes:     s.prefixes,
+		modelLength:  s.modelLength,
+		started:      s.started,
+		lastReceived: s.cfg.Endpoint.LastReceived,
 	}
-}
-
-func (s *Session) requestDone(q *runlog.Request) error {
-	if err := s.write(runlog.Record{Request: q}); err != nil {
-		return err
-	}
-	for _, w := range s.watchers {
-		w.RequestDone(q)
-	}
-	return nil
 }
 
 // write keeps a record in the log, and for the caller of Step.

@@ -1,7 +1,11 @@
 package load
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"sync/atomic"
 	"time"
 
@@ -11,7 +15,7 @@ import (
 
 // Meter is what a step is doing at the moment. Each step has its own.
 type Meter struct {
-	Attempted atomic.Int64 // taken up in the step: queued, in flight, or over
+	Attempted atomic.Int64 // admitted: queued, in flight, or ended
 	Queued    atomic.Int64 // due and not yet sent, as a rule under a bound on concurrency
 	InFlight  atomic.Int64
 	Succeeded atomic.Int64
@@ -24,88 +28,102 @@ type Meter struct {
 	SendingOver atomic.Bool
 }
 
-// sent notes that a request was sent, with so many users, 0 where there are none.
-func (m *Meter) sent(at time.Time, users int) {
-	now := at.UnixNano()
-	m.FirstSent.CompareAndSwap(0, now)
-	if n := m.InFlight.Add(1); users > 0 && n >= int64(users) {
-		m.Reached.CompareAndSwap(0, now)
-	}
-}
-
 const (
-	// minEnded is how many requests must have ended, or have failed in a row to connect, before that
-	// can stop a step early; a share of failures is judged over two of each user.
+	// minEnded is how many requests must have ended, or have failed in a row to connect, before
+	// that can stop a step early; a share of failures is judged over two of each user.
 	minEnded = 20
 	// goneTime is how long nothing may connect, and nothing may be received, until a server is gone.
 	goneTime = 5 * time.Second
 )
 
-// account counts what became of requests. They are counted as attempted elsewhere, when
-// they are admitted, so that one that got lost in between shows.
-type account struct {
-	*Meter
-	step  runlog.Step
-	ended runlog.Account
-	// unconnected are the last failures in a row of requests that never came as far
-	// as the server, the first at unconnectedSince.
-	unconnected      int
-	unconnectedSince time.Time
-	dataset          runlog.DatasetCount // of the prompts that were sent
+// keep counts and keeps what has ended, apart from the goroutines that send, so that
+// a slow disk does not delay them at once.
+func (s *activeStep) keep() {
+	for f := range s.finished {
+		s.count(f.request.Trace.Failure)
+		s.ended.Dataset.Add(f.count)
+		if why := s.stopEarly(); why != "" {
+			s.withdraw(why)
+		}
+		if s.doneErr != nil {
+			continue
+		}
+		if s.doneErr = s.done(f.request); s.doneErr != nil {
+			s.withdraw(runlog.StopInterrupted)
+		}
+	}
 }
 
-// end counts a request that has ended.
-func (a *account) end(f *openai.Failure) {
+// count counts a request that has ended. It was counted as attempted when it was admitted, so
+// that one that got lost in between shows.
+func (s *activeStep) count(f *openai.Failure) {
 	var why openai.Reason
 	if f != nil {
 		why = f.Reason
 	}
-	a.ended.Count(why)
+	s.ended.Count(why)
 	switch why {
 	case "":
-		a.Succeeded.Add(1)
+		s.meter.Succeeded.Add(1)
 	case openai.ReasonCanceled:
-		a.Canceled.Add(1)
+		s.meter.Canceled.Add(1)
 		return
 	default:
-		a.Failed.Add(1)
+		s.meter.Failed.Add(1)
 	}
-	if !why.Unreached() || f.Local {
-		a.unconnected = 0
-		return
+	switch {
+	case !why.Unreached() || f.Local:
+		s.unconnected = 0
+	case s.unconnected == 0:
+		s.unconnectedSince = time.Now()
+		s.unconnected = 1
+	default:
+		s.unconnected++
 	}
-	if a.unconnected == 0 {
-		a.unconnectedSince = time.Now()
-	}
-	a.unconnected++
 }
 
-// early says why the step is to stop: too large a share failed, or the server is gone: for a while nothing
-// has connected, nor was anything received since lastReceived. It is empty for no reason.
-func (a *account) early(lastReceived time.Time) runlog.Stop {
-	least := max(minEnded, 2*a.step.Concurrency, 2*a.step.MaxConcurrency)
+// stopEarly says why the step is to stop: too large a share failed, or the server is gone, to
+// which nothing has connected, and from which nothing was received, for a while. It is empty
+// for no reason.
+func (s *activeStep) stopEarly() runlog.Stop {
+	least := max(minEnded, 2*s.step.Concurrency, 2*s.step.MaxConcurrency)
+	idle := min(time.Since(s.unconnectedSince), time.Since(s.lastReceived()))
 	switch {
-	case a.unconnected >= minEnded && time.Since(a.unconnectedSince) >= goneTime && time.Since(lastReceived) >= goneTime:
+	case s.unconnected >= minEnded && idle >= goneTime:
 		return runlog.StopUnreachable
-	case a.ended.Attempted-a.ended.Canceled >= least && a.tooManyFailed():
+	case s.ended.Attempted-s.ended.Canceled >= least && s.tooManyFailed():
 		return runlog.StopFailureRatio
 	}
 	return ""
 }
 
 // tooManyFailed reports whether a larger share failed until now than the step allows.
-func (a *account) tooManyFailed() bool {
-	limit := a.step.MaxFailureRatio
-	return limit > 0 && a.ended.FailureRatio() > limit
+func (s *activeStep) tooManyFailed() bool {
+	limit := s.step.MaxFailureRatio
+	return limit > 0 && s.ended.FailureRatio() > limit
 }
 
-// stepEnd is the account at the end. The error says that a request was lost or counted
-// twice: a bug.
-func (a *account) stepEnd() (runlog.StepEnd, error) {
-	e := runlog.StepEnd{Step: a.step.Index, Account: a.ended, Dataset: a.dataset}
-	if e.Attempted = int(a.Attempted.Load()); e.Attempted != a.ended.Attempted {
-		return e, fmt.Errorf("accounting: %d requests were attempted, but %d succeeded, %d failed and %d were canceled",
-			e.Attempted, e.Succeeded, a.ended.Failures(), e.Canceled)
+// end closes the account. It fails where a request was lost or counted twice, which is a bug.
+func (s *activeStep) end() (runlog.StepEnd, error) {
+	var promptErr, lost error
+	e := s.ended
+	e.Step, e.Ended = s.step.Index, s.started.Add(time.Since(s.started))
+	e.TurnsNotSent, e.AtModelLength = int(s.turnsNotSent.Load()), int(s.atModelLength.Load())
+	e.Stop = runlog.StopInterrupted
+	cause := cmp.Or(context.Cause(s.inFlight), context.Cause(s.sending))
+	if why, ok := errors.AsType[stopError](cause); ok {
+		e.Stop = runlog.Stop(why)
 	}
-	return e, nil
+	// What fails behind the last prompt that was needed is no matter of this step.
+	if e.Stop == runlog.StopDataset && !errors.Is(s.promptErr, io.EOF) {
+		promptErr = fmt.Errorf("taking prompts: %w", s.promptErr)
+	}
+	if !e.Stop.Early() && s.tooManyFailed() { // of a step too short to stop before
+		e.Stop = runlog.StopFailureRatio
+	}
+	if e.Attempted = int(s.meter.Attempted.Load()); e.Attempted != s.ended.Attempted {
+		lost = fmt.Errorf("accounting: %d requests were attempted, but %d succeeded, %d failed and %d were canceled",
+			e.Attempted, e.Succeeded, s.ended.Failures(), e.Canceled)
+	}
+	return e, errors.Join(s.doneErr, promptErr, lost)
 }

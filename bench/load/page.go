@@ -92,8 +92,8 @@ func ReadExporter(ctx context.Context, address string, cfg config.HTTPClientConf
 	return p.read(ctx)
 }
 
-// read returns the series that are kept, ordered by name. It fails for the metrics of
-// another program. No text of the page gets into an error.
+// read returns the series that are kept, ordered by name. It fails for the metrics of another
+// program. No text of the page gets into an error.
 func (p *page) read(ctx context.Context) ([]runlog.Series, error) {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
 	defer cancel()
@@ -116,7 +116,12 @@ func (p *page) read(ctx context.Context) ([]runlog.Series, error) {
 	}
 	var all []runlog.Series
 	for _, s := range samples {
-		one := newSeries(s)
+		one := runlog.Series{Name: string(s.Metric[model.MetricNameLabel]), Value: float64(s.Value), Labels: map[string]string{}}
+		for name, value := range s.Metric {
+			if name != model.MetricNameLabel {
+				one.Labels[string(name)] = string(value)
+			}
+		}
 		if p.wants(one.Name) && !math.IsNaN(one.Value) && !math.IsInf(one.Value, 0) {
 			all = append(all, one)
 		}
@@ -125,17 +130,7 @@ func (p *page) read(ctx context.Context) ([]runlog.Series, error) {
 	return all, nil
 }
 
-// newSeries is a sample as the log keeps it.
-func newSeries(s *model.Sample) runlog.Series {
-	one := runlog.Series{Name: string(s.Metric[model.MetricNameLabel]), Value: float64(s.Value), Labels: map[string]string{}}
-	for name, value := range s.Metric {
-		if name != model.MetricNameLabel {
-			one.Labels[string(name)] = string(value)
-		}
-	}
-	return one
-}
-
+// get returns the page's metrics by name.
 func (p *page) get(ctx context.Context) (map[string]*dto.MetricFamily, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url.String(), nil)
 	if err != nil {
@@ -147,8 +142,7 @@ func (p *page) get(ctx context.Context) (map[string]*dto.MetricFamily, error) {
 	req.Header.Set("Accept-Encoding", "identity")
 	resp, err := p.client.Do(req)
 	if err != nil {
-		var where *url.Error
-		if errors.As(err, &where) {
+		if where, ok := errors.AsType[*url.Error](err); ok {
 			err = where.Err // without the URL, whose query may hold a secret
 		}
 		return nil, err
@@ -159,18 +153,11 @@ func (p *page) get(ctx context.Context) (map[string]*dto.MetricFamily, error) {
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(http.MaxBytesReader(nil, resp.Body, maxPage))
-	return families, pageError(err)
-}
-
-// pageError is why a page could not be read, without the text of the page.
-func pageError(err error) error {
-	var broken expfmt.ParseError
-	var tooLong *http.MaxBytesError
-	switch {
-	case errors.As(err, &broken):
-		return errors.New("it is no page of metrics in the text format")
-	case errors.As(err, &tooLong):
-		return fmt.Errorf("it is longer than %d MiB", maxPage>>20)
+	if _, ok := errors.AsType[expfmt.ParseError](err); ok {
+		return nil, errors.New("it is no page of metrics in the text format")
 	}
-	return err
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, fmt.Errorf("it is longer than %d MiB", maxPage>>20)
+	}
+	return families, err
 }

@@ -17,27 +17,23 @@ import (
 
 // Metrics are what is sampled during a run beside the requests.
 type Metrics struct {
-	// Exporter is the URL of accelerator_exporter's metrics, empty for none.
-	Exporter string
-	// ExporterHTTP is how to reach it: never with what the endpoint is given.
-	ExporterHTTP config.HTTPClientConfig
-	// Server is the URL of the model server's own metrics. Empty is /metrics
-	// beside the endpoint, if it answers there; "off" is none.
+	Exporter     string                  // URL of accelerator_exporter's metrics, empty for none
+	ExporterHTTP config.HTTPClientConfig // how to reach it: never with what the endpoint is given
+	// Server is the URL of the model server's own metrics. Empty is /metrics beside the
+	// endpoint, if it answers there; "off" is none.
 	Server string
 	HTTP   config.HTTPClientConfig // for the server's; the endpoint's own
 }
 
-const (
-	serverOff    = "off"
-	samplePeriod = time.Second
-)
+const samplePeriod = time.Second
 
 // source is sampled during a run, by one goroutine at a time.
 type source struct {
 	kind   runlog.Source
 	read   func(ctx context.Context) ([]runlog.Series, error)
 	failed int
-	first  error // the first failure
+
+	firstErr error
 }
 
 // openSources checks every source once. One that was asked for must answer; a server
@@ -50,18 +46,15 @@ func (s *Session) openSources(ctx context.Context) error {
 			return fmt.Errorf("--exporter: %w", err)
 		}
 	}
-	switch m.Server {
-	case serverOff:
-		return nil
-	case "":
-		base, _, err := openai.ParseEndpoint(s.cfg.Run.URL)
-		if err != nil {
-			return err
-		}
-		_ = s.openSource(ctx, runlog.SourceServer, base.JoinPath("metrics").String(), m.HTTP)
+	if m.Server == "off" {
 		return nil
 	}
-	if err := s.openSource(ctx, runlog.SourceServer, m.Server, m.HTTP); err != nil {
+	base, _, err := openai.ParseEndpoint(s.cfg.Run.URL)
+	if err != nil {
+		return err
+	}
+	url := cmp.Or(m.Server, base.JoinPath("metrics").String())
+	if err := s.openSource(ctx, runlog.SourceServer, url, m.HTTP); err != nil && m.Server != "" {
 		return fmt.Errorf("--server-metrics: %w", err)
 	}
 	return nil
@@ -88,31 +81,29 @@ func (s *Session) openSource(ctx context.Context, kind runlog.Source, url string
 }
 
 // startSampling takes a sample of every source, so that the server's counters cover all
-// requests of a step, and keeps sampling until the returned function is called.
+// requests of a step, and then one a second until the returned function is called, which takes
+// the last.
 func (s *Session) startSampling(ctx context.Context, step int) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
-	over := make(chan error, 1)
+	ended := make(chan error, 1)
 	err := s.sample(ctx, step)
-	go func() { over <- s.follow(ctx, step) }()
+	go func() {
+		tick := time.NewTicker(samplePeriod)
+		defer tick.Stop()
+		for err == nil {
+			select {
+			case <-tick.C:
+				err = s.sample(ctx, step)
+			case <-ctx.Done():
+				ended <- s.sample(context.WithoutCancel(ctx), step)
+				return
+			}
+		}
+		ended <- err
+	}()
 	return func() error {
 		cancel()
-		return cmp.Or(err, <-over)
-	}
-}
-
-// follow takes samples every second and last ones when ctx is over.
-func (s *Session) follow(ctx context.Context, step int) error {
-	tick := time.NewTicker(samplePeriod)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			if err := s.sample(ctx, step); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return s.sample(context.WithoutCancel(ctx), step)
-		}
+		return <-ended
 	}
 }
 
@@ -127,20 +118,11 @@ func (s *Session) sample(ctx context.Context, step int) error {
 				return err
 			}
 		} else if !errors.Is(ctx.Err(), context.Canceled) {
-			o.first = cmp.Or(o.first, err)
+			o.firstErr = cmp.Or(o.firstErr, err)
 			o.failed++
 		}
 	}
 	return nil
-}
-
-// noteFailedSamples notes which sources did not always answer.
-func (s *Session) noteFailedSamples() {
-	for _, o := range s.sources {
-		if o.failed > 0 {
-			s.note("%d samples of the %s's metrics failed; the first: %v", o.failed, o.kind, o.first)
-		}
-	}
 }
 
 // readSelf returns the CPU time of this process, under the name that Go programs export

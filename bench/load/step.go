@@ -3,8 +3,6 @@ package load
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -19,17 +17,17 @@ import (
 
 // runner runs a step.
 type runner struct {
-	// send sends one request and returns when it is over, at the latest soon after ctx
-	// is done. It is called from many goroutines.
+	// send sends one request and returns when it has ended, at the latest soon after ctx is
+	// done. It is called from many goroutines.
 	send func(ctx context.Context, j job) *openai.Trace
-	// done takes each request that is over, one call at a time. An error ends the step:
-	// what cannot be kept need not be measured.
+	// done takes each request that has ended, one call at a time. An error ends the step: what
+	// cannot be kept need not be measured.
 	done     func(*runlog.Request) error
 	meter    *Meter
 	seed     uint64    // of the gaps between arrivals
 	prefixes *prefixes // that were sent
-	// modelLength bounds a conversation, in tokens, 0 for not known.
-	modelLength  int
+
+	modelLength  int              // bounds a conversation, in tokens, 0 for not known
 	started      time.Time        // see [Session.started]
 	lastReceived func() time.Time // when any answer last received bytes
 }
@@ -38,7 +36,7 @@ type runner struct {
 type job struct {
 	seq     int // in the step, from 0
 	prompt  dataset.Prompt
-	count   runlog.DatasetCount // of the records up to that prompt since the last one
+	count   runlog.DatasetCount // of the records behind the last prompt, up to this one
 	planned time.Time
 	shared  int    // tokens of the prompt that began one sent before
 	used    int    // tokens of the conversation so far
@@ -56,10 +54,8 @@ func (e stopError) Error() string { return "the step ended: " + string(e) }
 
 // run puts the load of a step on the endpoint and returns when every request that was
 // admitted has ended and done was called for it. What ends a step, and what is then
-// withdrawn or still sent, stands in docs/design.md, "What ends a step".
-//
-// The errors are those of prompts, if the step came as far as where they fail, and of
-// done; and an account that does not add up, which is a bug.
+// withdrawn or still sent, stands in docs/design.md, "What ends a step". Its errors are those
+// of prompts, if the step came as far as where they fail, of done, and of the account.
 func (r *runner) run(ctx context.Context, step runlog.Step, source dataset.Source) (runlog.StepEnd, error) {
 	s := newActiveStep(ctx, r, step)
 	defer s.withdraw(runlog.StopRequests) // lets go of the contexts
@@ -67,15 +63,23 @@ func (r *runner) run(ctx context.Context, step runlog.Step, source dataset.Sourc
 	defer stopWatching()
 
 	var beside sync.WaitGroup
-	beside.Go(func() { s.prompts.fill(s.sending, source, step.Requests) })
+	ready := make(chan struct{})
+	beside.Go(func() { s.readPrompts(source, sync.OnceFunc(func() { close(ready) })) })
 	beside.Go(s.keep)
 	select {
-	case <-s.prompts.ready:
+	case <-ready:
 	case <-s.sending.Done():
 	}
 	s.start = time.Now()
 	if step.Duration > 0 {
-		defer time.AfterFunc(step.Duration, s.endOfDuration).Stop()
+		// Conversations end, and the sending of users. An open loop goes on until all that was due
+		// before is admitted, also where this program is late.
+		defer time.AfterFunc(step.Duration, func() {
+			if step.Arrival == runlog.ArrivalClosed {
+				s.stopSending(runlog.StopDuration) // first: a user whose conversation ends may find the data set at its end
+			}
+			s.cancelTalking()
+		}).Stop()
 	}
 	if step.Arrival == runlog.ArrivalClosed {
 		s.closedLoop()
@@ -92,10 +96,10 @@ func (r *runner) run(ctx context.Context, step runlog.Step, source dataset.Sourc
 // activeStep is one step while it runs.
 type activeStep struct {
 	*runner
-	step    runlog.Step
-	start   time.Time
-	prompts *promptQueue
-	account account
+	step      runlog.Step
+	start     time.Time
+	jobs      chan job // read ahead
+	promptErr error    // why there are no more, to be read when jobs is closed; nil where all were read
 	// sending is done when no more requests are admitted, inFlight when those that were
 	// are withdrawn; their causes are a stopError.
 	sending, inFlight             context.Context
@@ -108,7 +112,13 @@ type activeStep struct {
 	slots    *semaphore.Weighted // of requests in flight
 	requests sync.WaitGroup
 	finished chan finished
-	doneErr  error // the first of done
+
+	ended   runlog.StepEnd // what was counted until now
+	doneErr error          // the first of done
+	// unconnected are the last failures in a row of requests that never came as far
+	// as the server, the first at unconnectedSince.
+	unconnected      int
+	unconnectedSince time.Time
 
 	turnsNotSent, atModelLength atomic.Int64 // turns, and conversations
 }
@@ -120,8 +130,7 @@ type finished struct {
 }
 
 func newActiveStep(ctx context.Context, r *runner, step runlog.Step) *activeStep {
-	s := &activeStep{runner: r, step: step, prompts: newPromptQueue(), finished: make(chan finished, 256)}
-	s.account = account{Meter: s.meter, step: step}
+	s := &activeStep{runner: r, step: step, jobs: make(chan job, readAhead), finished: make(chan finished, 256)}
 	s.slots = semaphore.NewWeighted(cmp.Or(int64(step.MaxConcurrency), math.MaxInt64))
 	s.sending, s.cancelSending = context.WithCancelCause(ctx)
 	// A deadline of ctx is an interruption and must not look like a timeout.
@@ -136,15 +145,6 @@ func (s *activeStep) stopSending(why runlog.Stop) {
 	s.noteSendingOver()
 }
 
-// endOfDuration ends conversations and the sending of users. An open loop goes on until all
-// that was due before is admitted, also where this program is late.
-func (s *activeStep) endOfDuration() {
-	if s.step.Arrival == runlog.ArrivalClosed {
-		s.stopSending(runlog.StopDuration) // first: a user whose conversation ends may find the data set at its end
-	}
-	s.cancelTalking()
-}
-
 // withdraw stops the sending and takes back what waits or is in flight.
 func (s *activeStep) withdraw(why runlog.Stop) {
 	s.stopSending(why)
@@ -155,6 +155,34 @@ func (s *activeStep) withdraw(why runlog.Stop) {
 func (s *activeStep) noteSendingOver() {
 	if s.sending.Err() != nil && s.meter.Queued.Load() == 0 {
 		s.meter.SendingOver.Store(true)
+	}
+}
+
+// readAhead is how many prompts are made before they are needed, the first of them before
+// the clock starts, so that no request is late for want of one.
+const readAhead = 512
+
+// readPrompts reads prompts until all requests of the step have one, or to the source's end or
+// that of the sending. It calls ready when all that is read ahead was read, or there is no more.
+func (s *activeStep) readPrompts(source dataset.Source, ready func()) {
+	defer ready()
+	defer close(s.jobs)
+	for seq := 0; s.step.Requests == 0 || seq < s.step.Requests; seq++ {
+		p, err := source.Next(s.sending)
+		if err != nil {
+			if s.sending.Err() == nil {
+				s.promptErr = err
+			}
+			return
+		}
+		select {
+		case s.jobs <- job{seq: seq, prompt: p, count: source.Count()}:
+		case <-s.sending.Done():
+			return
+		}
+		if seq+1 == readAhead {
+			ready()
+		}
 	}
 }
 
@@ -187,8 +215,7 @@ func (s *activeStep) openLoop() {
 // before: whatever becomes of a request, it goes on with the next.
 func (s *activeStep) closedLoop() {
 	for n := range s.step.Concurrency {
-		share := float64(n) / float64(s.step.Concurrency)
-		first := s.start.Add(time.Duration(share * float64(s.step.RampUp)))
+		first := s.start.Add(s.step.RampUp * time.Duration(n) / time.Duration(s.step.Concurrency))
 		sleepUntil(s.sending, first)
 		if s.sending.Err() != nil {
 			break
@@ -197,8 +224,8 @@ func (s *activeStep) closedLoop() {
 	}
 }
 
-// unreachedPause is how long a user waits behind a request that never came as far as the server, since the
-// next would be used up in no time.
+// unreachedPause is how long a user waits behind a request that never came as far as the
+// server: the prompts would be used up in no time.
 const unreachedPause = 250 * time.Millisecond
 
 // user sends one request after the other from the given instant on.
@@ -218,11 +245,11 @@ func (s *activeStep) user(free time.Time) {
 	}
 }
 
-// next waits for a prompt. The end of the data set is that of the sending.
+// next waits for a prompt. The end of the data set ends the sending.
 func (s *activeStep) next() (job, bool) {
 	select {
-	case j, more := <-s.prompts.jobs:
-		if !more && s.prompts.err != nil {
+	case j, more := <-s.jobs:
+		if !more && s.promptErr != nil {
 			s.stopSending(runlog.StopDataset)
 		}
 		return j, more
@@ -245,7 +272,7 @@ func (s *activeStep) request(j job) (endedAt time.Time, failure *openai.Failure)
 	if j.ended != nil {
 		defer j.ended()
 	}
-	queued, err := s.await(&j)
+	queued, err := s.takeSlot(&j)
 	turns := len(j.prompt.Turns)
 	if err != nil {
 		s.turnsNotSent.Add(int64(max(0, turns-1)))
@@ -255,26 +282,26 @@ func (s *activeStep) request(j job) (endedAt time.Time, failure *openai.Failure)
 	}
 	j.shared = s.prefixes.take(j.prompt.Shared)
 	if turns > 0 {
-		defer s.leave()
+		defer s.freeSlot()
 		return s.converse(j, queued)
 	}
 	t := s.send(s.inFlight, j)
 	endedAt = time.Now()
-	s.leave()
+	s.freeSlot()
 	s.finish(j, &runlog.Request{Queued: queued, Trace: *t})
 	return endedAt, t.Failure
 }
 
-// leave gives the slot of a request in flight to the next.
-func (s *activeStep) leave() {
+// freeSlot gives the slot of a request in flight to the next.
+func (s *activeStep) freeSlot() {
 	s.meter.InFlight.Add(-1)
 	s.slots.Release(1)
 }
 
-// await waits for the request that this one continues, before whose end it is not due, and
-// then for a slot. It returns for how long for the slot, and fails when the request is
-// withdrawn meanwhile.
-func (s *activeStep) await(j *job) (queued time.Duration, err error) {
+// takeSlot waits for the request that this one continues, before whose end it is not due, and
+// then for a slot. It returns for how long it waited for the slot, and fails when the request
+// is withdrawn meanwhile.
+func (s *activeStep) takeSlot(j *job) (queued time.Duration, err error) {
 	if j.before != nil {
 		select {
 		case <-j.before:
@@ -290,15 +317,19 @@ func (s *activeStep) await(j *job) (queued time.Duration, err error) {
 		queued = time.Since(since)
 	}
 	if err == nil {
-		s.meter.sent(time.Now(), s.step.Concurrency)
+		now := time.Now().UnixNano()
+		s.meter.FirstSent.CompareAndSwap(0, now)
+		if n := s.meter.InFlight.Add(1); n == int64(s.step.Concurrency) {
+			s.meter.Reached.CompareAndSwap(0, now)
+		}
 	}
 	s.meter.Queued.Add(-1)
 	s.noteSendingOver()
 	return queued, err
 }
 
-// finish completes the record of a request that has ended. Its instants are those of a clock that nobody
-// sets: the log keeps no monotonic reading.
+// finish completes the record of a request that has ended. Its instants are those of a clock
+// that nobody sets: the log keeps no monotonic reading.
 func (s *activeStep) finish(j job, q *runlog.Request) {
 	q.Step, q.Seq, q.SharedTokens = s.step.Index, j.seq, j.shared
 	q.ExpectedTokens, q.AimedTokens = j.prompt.ExpectedTokens, j.prompt.AimedTokens
@@ -307,44 +338,6 @@ func (s *activeStep) finish(j job, q *runlog.Request) {
 		q.Trace.Started = s.started.Add(q.Trace.Started.Sub(s.started))
 	}
 	s.finished <- finished{j, q}
-}
-
-// keep counts and keeps what has ended, apart from the goroutines that send, so that
-// a slow disk does not delay them at once.
-func (s *activeStep) keep() {
-	for f := range s.finished {
-		s.account.end(f.request.Trace.Failure)
-		s.account.dataset.Add(f.count)
-		if why := s.account.early(s.lastReceived()); why != "" {
-			s.withdraw(why)
-		}
-		if s.doneErr != nil {
-			continue
-		}
-		if s.doneErr = s.done(f.request); s.doneErr != nil {
-			s.withdraw(runlog.StopInterrupted)
-		}
-	}
-}
-
-// end closes the account.
-func (s *activeStep) end() (runlog.StepEnd, error) {
-	e, err := s.account.stepEnd()
-	e.Ended = s.started.Add(time.Since(s.started))
-	e.TurnsNotSent, e.AtModelLength = int(s.turnsNotSent.Load()), int(s.atModelLength.Load())
-	e.Stop = runlog.StopInterrupted
-	var why stopError
-	if errors.As(cmp.Or(context.Cause(s.inFlight), context.Cause(s.sending)), &why) {
-		e.Stop = runlog.Stop(why)
-	}
-	// What fails behind the last prompt that was needed is no matter of this step.
-	if failure := s.prompts.failure(); failure != nil && e.Stop == runlog.StopDataset {
-		err = errors.Join(fmt.Errorf("taking prompts: %w", failure), err)
-	}
-	if !e.Stop.Early() && s.account.tooManyFailed() { // of a step too short to stop before
-		e.Stop = runlog.StopFailureRatio
-	}
-	return e, errors.Join(s.doneErr, err)
 }
 
 // sleepUntil returns at the given instant, up to 1 ms late, or when ctx is done.

@@ -366,10 +366,10 @@ func TestTracesThatCannotBeKeptEndTheRun(t *testing.T) {
 }
 
 func TestLostRequest(t *testing.T) {
-	a := account{Meter: new(Meter)}
-	a.Attempted.Store(2)
-	a.end(nil)
-	if _, err := a.stepEnd(); err == nil || !strings.HasPrefix(err.Error(), "accounting: 2 requests") {
+	s := newActiveStep(t.Context(), newRunner(nil, nil), runlog.Step{})
+	s.meter.Attempted.Store(2)
+	s.count(nil)
+	if _, err := s.end(); err == nil || !strings.HasPrefix(err.Error(), "accounting: 2 requests") {
 		t.Errorf("one of two requests was lost: %v", err)
 	}
 }

@@ -15,30 +15,24 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
-// Spec is one probe as a user writes it, in the file or by flags. It must pass Validate
-// before it is of any use.
+// Spec is one probe as a user writes it, in the file or by flags.
 type Spec struct {
-	// Name is the label "target"; the URL's host:port by default.
-	Name string `yaml:"name"`
-	// URL is the endpoint's base, with or without /v1, or the whole URL of its API.
-	URL string `yaml:"url"`
-	// API is what the URL names by default, else chat.
-	API openai.API `yaml:"api"`
-	// Model is the first of /v1/models by default.
-	Model    string         `yaml:"model"`
+	Name     string         `yaml:"name"`  // the label "target"; by default the URL's host:port
+	URL      string         `yaml:"url"`   // base of the endpoint, with or without /v1, or its API's whole URL
+	API      openai.API     `yaml:"api"`   // by default what the URL names, else chat
+	Model    string         `yaml:"model"` // by default the first of /v1/models
 	Interval model.Duration `yaml:"interval"`
 	// Timeout bounds a whole request, IdleTimeout the silence after the first text.
 	Timeout     model.Duration `yaml:"timeout"`
 	IdleTimeout model.Duration `yaml:"idle_timeout"`
 	MaxTokens   int            `yaml:"max_tokens"`
 	// At most one of Prompt, PromptFile and RandomInputTokens is set.
-	Prompt            string `yaml:"prompt"`
-	PromptFile        string `yaml:"prompt_file"`
-	RandomInputTokens int    `yaml:"random_input_tokens"`
-	// CacheFriendly keeps the prompt the same, so that a prefix cache may answer.
-	CacheFriendly bool                    `yaml:"cache_friendly"`
-	HTTP          config.HTTPClientConfig `yaml:"http"`
-	SLO           SLO                     `yaml:"slo"`
+	Prompt            string                  `yaml:"prompt"`
+	PromptFile        string                  `yaml:"prompt_file"`
+	RandomInputTokens int                     `yaml:"random_input_tokens"`
+	CacheFriendly     bool                    `yaml:"cache_friendly"` // each prompt is the same: a prefix cache may answer
+	HTTP              config.HTTPClientConfig `yaml:"http"`
+	SLO               SLO                     `yaml:"slo"`
 	// Devices names the cards that serve the target, by vendor, where they cannot be
 	// found through the listening process.
 	Devices map[string][]string `yaml:"devices"`
@@ -60,6 +54,11 @@ const (
 	DefaultMaxTokens   = 64
 )
 
+// DefaultPrompt asks for an answer of some length in a few tokens.
+const DefaultPrompt = "You are answering a health check of a language model service. " +
+	"In a few plain sentences, describe how a letter travels from one town to another, step by step, " +
+	"until whoever asked has read enough."
+
 // Limits of a Spec: a probe is a sample of what users get, not a load.
 const (
 	minInterval = 100 * time.Millisecond
@@ -77,7 +76,7 @@ func DefaultSpec() Spec {
 	}
 }
 
-// Target is a Spec that was found good. The zero value is of no use.
+// Target is a Spec that was found good.
 type Target struct {
 	spec   Spec
 	base   *url.URL

@@ -19,10 +19,8 @@ const maxFileBytes = 1 << 20
 
 // File is what a configuration file holds.
 type File struct {
-	Targets []Target
-	// Unreadable says which files that requests need cannot be read now: no mistake in the
-	// configuration, since they may come.
-	Unreadable []error
+	Targets    []Target
+	Unreadable []error // files that requests need: no mistake in the configuration, since they may come
 
 	path  string
 	lines map[string]int // of Targets, by name
@@ -74,30 +72,25 @@ func ReadFile(path string) (File, error) {
 		return File{}, yamlError(path, err)
 	}
 	file := File{path: path, lines: map[string]int{}}
-	var wrong []error
+	var all []error
 	for _, e := range written.Probes {
-		for _, err := range file.add(e) {
-			wrong = append(wrong, withPlace(path, e.line, err))
+		t, wrong := e.spec.Validate(filepath.Dir(path))
+		if first := file.lines[t.Name()]; first > 0 && len(wrong) == 0 {
+			wrong = []error{fmt.Errorf("name: two probes are named %.40q, the first in line %d: give each its own", t.Name(), first)}
+		}
+		for _, err := range wrong {
+			all = append(all, withPlace(path, e.line, err))
+		}
+		if len(wrong) > 0 {
+			continue
+		}
+		file.Targets = append(file.Targets, t)
+		file.lines[t.Name()] = e.line
+		for _, err := range t.CheckFiles() {
+			file.Unreadable = append(file.Unreadable, file.At(t, err))
 		}
 	}
-	return file, errors.Join(wrong...)
-}
-
-// add adds the target of an entry, or returns what is wrong with it.
-func (f *File) add(e entry) []error {
-	t, wrong := e.spec.Validate(filepath.Dir(f.path))
-	if len(wrong) > 0 {
-		return wrong
-	}
-	if first := f.lines[t.Name()]; first > 0 {
-		return []error{fmt.Errorf("name: two probes are named %.40q, the first in line %d: give each its own", t.Name(), first)}
-	}
-	f.Targets = append(f.Targets, t)
-	f.lines[t.Name()] = e.line
-	for _, err := range t.CheckFiles() {
-		f.Unreadable = append(f.Unreadable, f.At(t, err))
-	}
-	return nil
+	return file, errors.Join(all...)
 }
 
 // entry is a probe as it stands in a file.
@@ -142,7 +135,7 @@ var quotedInYAML = regexp.MustCompile("(?s)`.*`|\".*\"|'.*'")
 // that it quotes and the types of this program.
 func yamlError(path string, err error) error {
 	texts := []string{err.Error()}
-	if typed := (*yaml.TypeError)(nil); errors.As(err, &typed) {
+	if typed, ok := errors.AsType[*yaml.TypeError](err); ok {
 		texts = typed.Errors
 	}
 	var all []error

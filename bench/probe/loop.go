@@ -3,6 +3,8 @@ package probe
 import (
 	"context"
 	"hash/fnv"
+	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/go-kit/log"
 	"github.com/go-kit/log/level"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
@@ -163,6 +166,30 @@ func (t Target) request(model string, planned time.Time) openai.Request {
 		Timeout:     time.Duration(t.spec.Timeout),
 		IdleTimeout: time.Duration(t.spec.IdleTimeout),
 	}
+}
+
+// text returns the prompt of one request. A nonce at its very start makes every
+// prompt new to a prefix cache, which would otherwise flatter the figures.
+func (t Target) text(nonce string) string {
+	if t.spec.CacheFriendly {
+		nonce = ""
+	}
+	body := t.prompt
+	if n := t.spec.RandomInputTokens; n > 0 {
+		// Words of about one token each; the usage says how many the server counted.
+		usual, seed := dataset.Words(), fnv.New64a()
+		seed.Write([]byte(nonce))
+		r := rand.New(rand.NewPCG(seed.Sum64(), uint64(n)))
+		words := make([]string, n)
+		for i := range words {
+			words[i] = usual[r.IntN(len(usual))]
+		}
+		body = strings.Join(words, " ")
+	}
+	if nonce == "" {
+		return body
+	}
+	return nonce + "\n" + body
 }
 
 // record keeps the outcome and logs it when it is another than the last. A request

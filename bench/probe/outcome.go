@@ -2,7 +2,10 @@ package probe
 
 import (
 	"context"
+	"maps"
+	"math"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -16,8 +19,7 @@ type Outcome struct {
 	// TTFT, TPOT and E2E are 0 where there is none.
 	TTFT, TPOT, E2E time.Duration
 	Failure         *openai.Failure // nil after a success
-	// Hint is what to do about the failure, "" where nothing can be said.
-	Hint string
+	Hint            string          // what to do about the failure, "" where nothing can be said
 }
 
 // newOutcome is how a request of a target ended.
@@ -68,8 +70,7 @@ func (o Outcome) Words() string {
 	return o.Failure.Reason.Words()
 }
 
-// unsent reports whether a failure is this machine's own and says nothing about the
-// server.
+// unsent reports whether a failure is this machine's own and says nothing about the server.
 func unsent(f *openai.Failure) bool { return f != nil && (f.Unsent || f.Local) }
 
 // hint is what to do about a failure, "" where nothing can be said.
@@ -93,18 +94,66 @@ func (t Target) hint(f *openai.Failure) string {
 	return ""
 }
 
+// What objectives bound, by the SLO's field names, which the label objective has too.
+const (
+	objectiveTTFT     = "time_to_first_token"
+	objectiveTPOT     = "time_per_output_token"
+	objectiveITL      = "inter_token_latency" // the longest gap
+	objectiveDuration = "request_duration"
+)
+
+// objectives returns the limits of the target that are set.
+func (t Target) objectives() map[string]time.Duration {
+	limits := map[string]time.Duration{
+		objectiveTTFT:     time.Duration(t.spec.SLO.TimeToFirstToken),
+		objectiveTPOT:     time.Duration(t.spec.SLO.TimePerOutputToken),
+		objectiveITL:      time.Duration(t.spec.SLO.InterTokenLatency),
+		objectiveDuration: time.Duration(t.spec.SLO.RequestDuration),
+	}
+	maps.DeleteFunc(limits, func(_ string, limit time.Duration) bool { return limit <= 0 })
+	return limits
+}
+
+// missed reports for each set objective whether the request missed it. A request that ran out
+// of time waiting for its first token, or for its next, missed that objective as surely as a
+// slow one, and so did an answer that ended without text. Other failures are counted as
+// failures alone.
+func (t Target) missed(tr *openai.Trace) map[string]bool {
+	measured := map[string]time.Duration{}
+	measured[objectiveTTFT], _ = openai.TTFT(tr) // 0 for none, which misses nothing
+	measured[objectiveTPOT], _ = openai.TPOT(tr)
+	measured[objectiveDuration], _ = openai.E2E(tr)
+	if gaps := openai.ITLs(tr); len(gaps) > 0 {
+		measured[objectiveITL] = slices.Max(gaps)
+	}
+	n := len(tr.Chunks)
+	switch f := tr.Failure; {
+	case f == nil && n == 0:
+		measured[objectiveTTFT], measured[objectiveDuration] = math.MaxInt64, math.MaxInt64
+	case f == nil:
+	case f.Reason == openai.ReasonTimeoutFirstToken:
+		measured[objectiveTTFT], measured[objectiveDuration] = tr.End, tr.End
+	case f.Reason == openai.ReasonTimeout, f.Reason == openai.ReasonStalled:
+		measured[objectiveDuration] = tr.End
+		if n > 0 {
+			measured[objectiveITL] = max(measured[objectiveITL], tr.End-tr.Chunks[n-1].At)
+		}
+	}
+	missed := map[string]bool{}
+	for objective, limit := range t.objectives() {
+		missed[objective] = measured[objective] > limit
+	}
+	return missed
+}
+
 // Single is what one probe outside any schedule showed.
 type Single struct {
 	Outcome
-	// Trace is nil when the model could not be learned, or when the client could not be
-	// made.
-	Trace *openai.Trace
-	// Missed are the target's objectives, and whether the request missed them.
-	Missed map[string]bool
+	Trace  *openai.Trace   // nil when the model could not be learned, or the client not be made
+	Missed map[string]bool // the target's objectives, and whether the request missed them
 }
 
-// Once sends one request to a target, and asks for the model first where none is
-// configured. It counts nothing.
+// Once sends one request to a target, whose model it asks for where none is configured.
 func Once(ctx context.Context, t Target) Single {
 	c, err := t.client()
 	if err != nil {

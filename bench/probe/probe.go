@@ -1,7 +1,6 @@
-// Package probe sends single streaming requests to endpoints on a schedule and
-// keeps histograms of what they cost. It is an open loop: a request is due at
-// its planned time whatever the one before did, and is skipped, and counted as
-// skipped, while that is still in flight.
+// Package probe sends single streaming requests to endpoints on a schedule and keeps
+// histograms of what they cost. It is an open loop: a request is due at its planned time
+// whatever the one before did, and is counted as skipped while that is still in flight.
 package probe
 
 import (
@@ -23,8 +22,8 @@ import (
 // Prober probes a set of targets that can be changed while it runs. It is a
 // prometheus.Collector of all their series.
 type Prober struct {
-	logger  log.Logger
-	metrics *metrics
+	*metrics
+	logger log.Logger
 
 	mu    sync.Mutex
 	loops map[string]*loop
@@ -35,12 +34,6 @@ type Prober struct {
 func New(logger log.Logger) *Prober {
 	return &Prober{logger: logger, metrics: newMetrics(), loops: map[string]*loop{}}
 }
-
-// Describe implements prometheus.Collector.
-func (p *Prober) Describe(ch chan<- *prometheus.Desc) { p.metrics.all.Describe(ch) }
-
-// Collect implements prometheus.Collector.
-func (p *Prober) Collect(ch chan<- prometheus.Metric) { p.metrics.all.Collect(ch) }
 
 // Apply makes targets, whose names must be distinct, the set that is probed.
 // A target that did not change goes on undisturbed; one that did, or is gone, has its
@@ -62,7 +55,7 @@ func (p *Prober) Apply(targets []Target) error {
 			continue
 		}
 		old.stop()
-		p.metrics.all.DeletePartialMatch(prometheus.Labels{"target": name})
+		p.drop(prometheus.Labels{"target": name})
 	}
 	for name, l := range fresh {
 		if p.loops[name] == l {
@@ -96,11 +89,12 @@ func (p *Prober) Run(ctx context.Context) {
 	p.ctx = nil // what is applied from now on must not start
 }
 
-// sorted are the loops by the names of their targets.
+// sorted returns the loops by the names of their targets.
 func (p *Prober) sorted() []*loop {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.SortedFunc(maps.Values(p.loops), func(a, b *loop) int { return strings.Compare(a.target.Name(), b.target.Name()) })
+	byName := func(a, b *loop) int { return strings.Compare(a.target.Name(), b.target.Name()) }
+	return slices.SortedFunc(maps.Values(p.loops), byName)
 }
 
 // Targets returns the present targets, by name.

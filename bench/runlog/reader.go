@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 )
 
@@ -64,27 +66,51 @@ func checkFirst(run *Run, broken error) error {
 	return nil
 }
 
-// decode reads one line. A record of a kind that is not known is the zero one.
-func decode(line []byte) (Record, error) {
-	if q, ok := decodeRequest(line); ok {
-		return Record{Request: q}, nil
-	}
-	var rec Record
-	err := json.Unmarshal(line, &rec)
-	return rec, err
-}
-
-// decodeRequest reads a request as it is written: what stands before the trace, and the
-// trace, are objects of their own then, and encoding/json does not look through the trace
-// twice. It returns false for any other line.
-func decodeRequest(line []byte) (*Request, bool) {
+// decode reads one line. A record of a kind that is not known is the zero one. Of a request as
+// it is written, what stands before the trace and the trace are decoded apart: encoding/json
+// would look through the trace twice.
+func decode(line []byte) (rec Record, err error) {
 	body, starts := bytes.CutPrefix(line, []byte(`{"request":`))
 	body, ends := bytes.CutSuffix(body, []byte(`}}`))
 	head, trace, found := bytes.Cut(body, []byte(`,"trace":`))
-	if !starts || !ends || !found {
-		return nil, false
+	if starts && ends && found {
+		q := new(Request)
+		if json.Unmarshal(slices.Concat(head, []byte{'}'}), q) == nil && q.Trace.UnmarshalJSON(trace) == nil {
+			return Record{Request: q}, nil
+		}
 	}
-	q := new(Request)
-	ok := json.Unmarshal(slices.Concat(head, []byte{'}'}), q) == nil && q.Trace.UnmarshalJSON(trace) == nil
-	return q, ok
+	err = json.Unmarshal(line, &rec)
+	return rec, err
+}
+
+// Find returns the logs that paths stand for, in their order. A path is a log, a folder
+// that holds one, or a folder of such folders; the last gives all of them, sorted by name.
+// It is an error when a path gives none.
+func Find(paths ...string) ([]string, error) {
+	var logs []string
+	for _, path := range paths {
+		found, err := find(path)
+		if err != nil {
+			return nil, fmt.Errorf("finding traces: %w", err)
+		}
+		logs = append(logs, found...)
+	}
+	return logs, nil
+}
+
+func find(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
+	}
+	for _, pattern := range []string{FileName, "*/" + FileName} {
+		found, _ := fs.Glob(os.DirFS(path), pattern) // the pattern is right
+		for i := range found {
+			found[i] = filepath.Join(path, found[i])
+		}
+		if len(found) > 0 {
+			return found, nil
+		}
+	}
+	return nil, fmt.Errorf("no %s in %s nor in the folders in it", FileName, path)
 }

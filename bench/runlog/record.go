@@ -12,6 +12,7 @@ package runlog
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,8 +23,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
-// Schema is the version of the format that this package writes. A reader
-// refuses logs of a later one.
+// Schema is the version of the format that this package writes and up to which it reads.
 const Schema = 1
 
 // FileName is the name of the log in its folder.
@@ -33,7 +33,7 @@ const FileName = "traces.jsonl"
 type Record struct {
 	Run     *Run     `json:"run,omitempty"`      // the first line
 	Step    *Step    `json:"step,omitempty"`     // before the first request of a step
-	Request *Request `json:"request,omitempty"`  // when a request is over
+	Request *Request `json:"request,omitempty"`  // when a request has ended
 	Sample  *Sample  `json:"sample,omitempty"`   // of the cards or of the server, during a step
 	StepEnd *StepEnd `json:"step_end,omitempty"` // after the last request of a step
 	RunEnd  *RunEnd  `json:"run_end,omitempty"`  // the last line
@@ -75,8 +75,7 @@ type Run struct {
 	GOMAXPROCS int      `json:"gomaxprocs"`      // cores that the load generator used
 }
 
-// Server is a process that was started to be put under load, and where the kernel
-// lets it run. What is not known is empty.
+// Server is a process that was started to be put under load. What is not known is empty.
 type Server struct {
 	Command string `json:"command"` // what binds the server, such as numactl and its flags
 	// Binding is what a comparison of bindings started it with, in words such as bound
@@ -95,7 +94,7 @@ const (
 	ArrivalConstant Arrival = "constant" // equal gaps
 	ArrivalPoisson  Arrival = "poisson"  // exponential gaps: burstiness 1
 	ArrivalGamma    Arrival = "gamma"    // gaps of a gamma distribution
-	ArrivalReplay   Arrival = "replay"   // at the instants the dataset tells
+	ArrivalReplay   Arrival = "replay"   // at the instants of the data set
 )
 
 // Step is one load at one level: an element of a sweep, or one repeat of it.
@@ -108,9 +107,8 @@ type Step struct {
 	MaxConcurrency int     `json:"max_concurrency,omitempty"`
 	Rate           float64 `json:"rate,omitempty"`       // arrivals a second of an open loop with gaps
 	Burstiness     float64 `json:"burstiness,omitempty"` // the shape of gamma gaps: 1 is Poisson, less is burstier
-	// Requests and Duration say when requests stop coming, 0 for no limit of that
-	// kind. Those of an open loop that are due within Duration are all sent, later
-	// where they have to wait for their turn.
+	// Requests and Duration say when requests stop coming, 0 for no limit of that kind. Those
+	// of an open loop that are due within Duration are all sent, later where they have to wait.
 	Requests        int           `json:"requests,omitempty"`
 	Duration        time.Duration `json:"duration_ns,omitempty"`
 	RampUp          time.Duration `json:"ramp_up_ns,omitempty"`
@@ -120,13 +118,12 @@ type Step struct {
 	Repeat          int           `json:"repeat,omitempty"`            // from 0
 }
 
-// Request is one request that is over, well or not.
+// Request is one request that has ended, well or not.
 type Request struct {
 	Step int `json:"step"` // [Step.Index]
 	Seq  int `json:"seq"`  // in the step, from 0, in the order of planning
-	// Queued is how long the request waited in this program for its turn under
-	// Step.MaxConcurrency. Trace.Started − Trace.Planned − Queued is how late
-	// the client itself was.
+	// Queued is how long the request waited in this program under Step.MaxConcurrency.
+	// Trace.Started − Trace.Planned − Queued is how late the client itself was.
 	Queued time.Duration `json:"queued_ns,omitempty"`
 	// Never is true when the request was withdrawn before it was sent: its Trace has no instants.
 	Never          bool `json:"never,omitempty"`
@@ -149,8 +146,7 @@ const (
 	SourceClient   Source = "client"   // this program: process_cpu_seconds_total
 )
 
-// Sample is what one scrape of one source showed: the series that a report needs,
-// and a few more for whoever asks the log why.
+// Sample is what one scrape of one source showed: the series that a report needs.
 type Sample struct {
 	Step   int       `json:"step"`
 	At     time.Time `json:"at"`
@@ -158,8 +154,7 @@ type Sample struct {
 	Series []Series  `json:"series"`
 }
 
-// Series is one value of a [Sample]. Histograms come as their _sum, _count and
-// _bucket series.
+// Series is one value of a [Sample], of a histogram its _sum, its _count or a _bucket.
 type Series struct {
 	Name   string            `json:"name"`
 	Labels map[string]string `json:"labels,omitempty"`
@@ -172,21 +167,19 @@ type Stop string
 // The stops.
 const (
 	StopRequests     Stop = "requests"      // all requests were sent
-	StopDuration     Stop = "duration"      // the time was over
+	StopDuration     Stop = "duration"      // the time was up
 	StopDataset      Stop = "dataset"       // a replay came to its end, or the dataset failed
 	StopFailureRatio Stop = "failure_ratio" // too many requests failed
 	StopInterrupted  Stop = "interrupted"   // the user withdrew the run
 	StopUnreachable  Stop = "unreachable"   // none of the last requests came as far as the server
 )
 
-// Early reports whether the stop ends a whole run: more load would only show the
-// same.
+// Early reports whether the stop ends a whole run: more load would only show the same.
 func (s Stop) Early() bool {
 	return s == StopFailureRatio || s == StopUnreachable || s == StopInterrupted
 }
 
-// Account says what became of every request. Attempted is always the sum of the
-// others.
+// Account says what became of every request. Attempted is the sum of the others.
 type Account struct {
 	Attempted int                   `json:"attempted"`
 	Succeeded int                   `json:"succeeded"`
@@ -213,8 +206,7 @@ func (a *Account) Count(why openai.Reason) {
 // Failures is the number of failed requests of every reason.
 func (a Account) Failures() int { return a.Attempted - a.Succeeded - a.Canceled }
 
-// FailureRatio is the share of failed requests among those that ended by
-// themselves, 0 when there are none.
+// FailureRatio is the share of failed requests among those not canceled, 0 for none.
 func (a Account) FailureRatio() float64 {
 	if n := a.Succeeded + a.Failures(); n > 0 {
 		return float64(a.Failures()) / float64(n)
@@ -337,4 +329,60 @@ func (s Step) bounded(name, bound string) string {
 		name += " #" + strconv.Itoa(s.Repeat+1)
 	}
 	return name
+}
+
+// The loads that a capacity is searched for, as report.json has them.
+const (
+	VariableConcurrency = "concurrency"
+	VariableRequestRate = "request_rate"
+)
+
+// Capacity is the search that chose the steps of a run: a report makes the answer from
+// it and from the steps.
+type Capacity struct {
+	Variable   string             `json:"variable"`
+	From       float64            `json:"from"` // users, or requests a second
+	To         float64            `json:"to"`
+	Precision  float64            `json:"precision"` // ratio, of users never less than 1
+	Repeat     int                `json:"repeat"`    // runs of a level at the edge at most
+	Objectives []openai.Objective `json:"objectives"`
+	// Grows is true where a level that was too short to tell is run again, twice as long.
+	Grows bool `json:"grows,omitempty"`
+}
+
+// Objectives are what each good request meets. ITL is held against the mean of a request's
+// gaps. In JSON they are nanoseconds by measure: {"ttft_ns":500000000}.
+type Objectives []openai.Objective
+
+// MarshalJSON implements [json.Marshaler].
+func (o Objectives) MarshalJSON() ([]byte, error) {
+	limits := map[string]time.Duration{}
+	for _, one := range o {
+		limits[string(one.Measure)+"_ns"] = time.Duration(one.Limit * float64(time.Second))
+	}
+	return json.Marshal(limits)
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (o *Objectives) UnmarshalJSON(text []byte) error {
+	var limits map[string]time.Duration
+	if err := json.Unmarshal(text, &limits); err != nil {
+		return err
+	}
+	*o = nil
+	for _, measure := range []openai.Measure{"ttft", "tpot", "itl", "e2el"} {
+		if limit, isSet := limits[string(measure)+"_ns"]; isSet {
+			*o = append(*o, openai.Objective{Measure: measure, Limit: limit.Seconds()})
+		}
+	}
+	return nil
+}
+
+// String says what a good request meets, empty without objectives.
+func (o Objectives) String() string {
+	var parts []string
+	for _, one := range o {
+		parts = append(parts, fmt.Sprintf("%s of at most %s", one.Label(), time.Duration(one.Limit*float64(time.Second))))
+	}
+	return strings.Join(parts, ", ")
 }
