@@ -94,8 +94,8 @@ func (m *metrics) open(t Target, model string) {
 	m.latency.Open(t.Name(), model)
 	m.promptTokens.WithLabelValues(t.Name(), model)
 	m.outputTokens.WithLabelValues(t.Name(), model)
-	for objective := range t.objectives() {
-		m.violations.WithLabelValues(t.Name(), model, objective)
+	for _, o := range t.objectives() {
+		m.violations.WithLabelValues(t.Name(), model, string(o.Measure))
 	}
 	for phase := range phases(openai.Phases{}) {
 		m.phases.WithLabelValues(t.Name(), model, phase)

@@ -2,11 +2,12 @@ package probe
 
 import (
 	"context"
-	"maps"
 	"math"
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/prometheus/common/model"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
@@ -96,22 +97,23 @@ func (t Target) hint(f *openai.Failure) string {
 
 // What objectives bound, by the SLO's field names, which the label objective has too.
 const (
-	objectiveTTFT     = "time_to_first_token"
-	objectiveTPOT     = "time_per_output_token"
-	objectiveITL      = "inter_token_latency" // the longest gap
-	objectiveDuration = "request_duration"
+	objectiveTTFT     openai.Measure = "time_to_first_token"
+	objectiveTPOT     openai.Measure = "time_per_output_token"
+	objectiveITL      openai.Measure = "inter_token_latency" // the longest gap
+	objectiveDuration openai.Measure = "request_duration"
 )
 
-// objectives returns the limits of the target that are set.
-func (t Target) objectives() map[string]time.Duration {
-	limits := map[string]time.Duration{
-		objectiveTTFT:     time.Duration(t.spec.SLO.TimeToFirstToken),
-		objectiveTPOT:     time.Duration(t.spec.SLO.TimePerOutputToken),
-		objectiveITL:      time.Duration(t.spec.SLO.InterTokenLatency),
-		objectiveDuration: time.Duration(t.spec.SLO.RequestDuration),
+// objectives are those of the target that are set.
+func (t Target) objectives() (all []openai.Objective) {
+	for measure, limit := range map[openai.Measure]model.Duration{
+		objectiveTTFT: t.spec.SLO.TimeToFirstToken, objectiveTPOT: t.spec.SLO.TimePerOutputToken,
+		objectiveITL: t.spec.SLO.InterTokenLatency, objectiveDuration: t.spec.SLO.RequestDuration,
+	} {
+		if limit > 0 {
+			all = append(all, openai.Objective{Measure: measure, Limit: time.Duration(limit).Seconds()})
+		}
 	}
-	maps.DeleteFunc(limits, func(_ string, limit time.Duration) bool { return limit <= 0 })
-	return limits
+	return all
 }
 
 // missed reports for each set objective whether the request missed it. A request that ran out
@@ -119,7 +121,7 @@ func (t Target) objectives() map[string]time.Duration {
 // slow one, and so did an answer that ended without text. Other failures are counted as
 // failures alone.
 func (t Target) missed(tr *openai.Trace) map[string]bool {
-	measured := map[string]time.Duration{}
+	measured := map[openai.Measure]time.Duration{}
 	measured[objectiveTTFT], _ = openai.TTFT(tr) // 0 for none, which misses nothing
 	measured[objectiveTPOT], _ = openai.TPOT(tr)
 	measured[objectiveDuration], _ = openai.E2E(tr)
@@ -140,8 +142,8 @@ func (t Target) missed(tr *openai.Trace) map[string]bool {
 		}
 	}
 	missed := map[string]bool{}
-	for objective, limit := range t.objectives() {
-		missed[objective] = measured[objective] > limit
+	for _, o := range t.objectives() {
+		missed[string(o.Measure)] = measured[o.Measure].Seconds() > o.Limit
 	}
 	return missed
 }
