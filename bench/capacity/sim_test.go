@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -231,24 +232,60 @@ func found(t *testing.T, variable string, from, to float64, objective openai.Obj
 	return FromReport(r), requests, took
 }
 
-// What a search by rate says of a server whose answers take 20 to 70 s is what 20,000 requests say, and never more than
+// What a search says of a server whose answers take 20 to 70 s is what 20,000 requests say, and never more than
 // the server can do at all.
-func TestRatesOfLongAnswers(t *testing.T) {
-	for _, limit := range []float64{0.1, 0.13, 0.17} {
-		objective := openai.Objective{Measure: result.TPOT, Percentile: 90, Limit: limit}
-		low, high := 0.1, 1.5
-		for high-low > 0.002 {
-			middle := (low + high) / 2
-			if v, _ := truth(20_000, 0, middle, objective.Measure, 90); v < limit {
-				low = middle
-			} else {
-				high = middle
+func TestCapacityOfLongAnswers(t *testing.T) {
+	_, saturation := truth(20_000, newBatch().MaxNumSeqs, 0, result.TPOT, 90)
+	for _, c := range []struct {
+		variable string
+		measure  openai.Measure
+		limit    float64 // of the p90, in seconds
+		from, to float64
+	}{
+		{runlog.VariableRequestRate, result.TPOT, 0.1, 0.25, 4},
+		{runlog.VariableRequestRate, result.TPOT, 0.13, 0.25, 4},
+		{runlog.VariableRequestRate, result.TPOT, 0.17, 0.25, 4},
+		{runlog.VariableRequestRate, result.TTFT, 0.5, 0.25, 4},
+		{runlog.VariableConcurrency, result.TPOT, 0.1, 1, 256},
+		{runlog.VariableConcurrency, result.TPOT, 0.13, 1, 256},
+		{runlog.VariableConcurrency, result.TPOT, 0.17, 1, 256},
+		{runlog.VariableConcurrency, result.TTFT, 5, 1, 256},
+	} {
+		objective := openai.Objective{Measure: c.measure, Percentile: 90, Limit: c.limit}
+		t.Run(c.variable+" "+objective.Label()+" "+strconv.FormatFloat(c.limit, 'g', -1, 64), func(t *testing.T) {
+			t.Parallel()
+			byRate := c.variable == runlog.VariableRequestRate
+			meets := func(level float64) bool {
+				users, rate := int(level), 0.0
+				if byRate {
+					users, rate = 0, level
+				}
+				v, _ := truth(20_000, users, rate, c.measure, 90)
+				return v < c.limit
 			}
-		}
-		c, requests, took := found(t, runlog.VariableRequestRate, 0.25, 4, objective, 1)
-		t.Logf("limit %v: truth %.3f, found %.3f to %.3f, missed at %.3f; %d requests in %s", limit, low, c.Value, c.High, c.FailedAt, requests, took)
-		if math.Abs(c.Value-low) > 0.05*low {
-			t.Errorf("TPOT p90 below %v s: carries %v requests/s, and 20,000 requests say %.3f", limit, c.Value, low)
-		}
+			low, high, closest := c.from, c.to, 1.0
+			if byRate {
+				high, closest = 1.5, 0.002
+			}
+			for high-low > closest {
+				middle := (low + high) / 2
+				if !byRate {
+					middle = math.Floor(middle)
+				}
+				if meets(middle) {
+					low = middle
+				} else {
+					high = middle
+				}
+			}
+			answer, requests, took := found(t, c.variable, c.from, c.to, objective, 1)
+			t.Logf("truth %.3f, carries %.3f to %.3f, missed at %.3f; %d requests in %s", low, answer.Value, answer.High, answer.FailedAt, requests, took)
+			if math.Abs(answer.Value-low) > 0.05*low {
+				t.Errorf("%s below %v s: carries %v, and 20,000 requests say %.3f", objective.Label(), c.limit, answer.Value, low)
+			}
+			if byRate && answer.Value > saturation {
+				t.Errorf("carries %v requests/s, and the server can do %.3f", answer.Value, saturation)
+			}
+		})
 	}
 }
