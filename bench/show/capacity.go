@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
@@ -112,9 +114,14 @@ func firmness(r *result.Report, c *capacity.Result) string {
 // evidence is what the server did at the answer.
 func evidence(c *capacity.Result) string {
 	s := c.Shown(c.Value)
-	text := fmt.Sprintf("%s requests/s, %s tokens/s", Number.Text(s.SteadyOrWhole().RequestThroughput), Number.Text(s.SteadyOrWhole().OutputThroughput))
-	if cards := cardUtilization(s); !math.IsNaN(cards) {
-		text += fmt.Sprintf("; cards at %.0f %%", 100*cards)
+	f := s.SteadyOrWhole()
+	text := fmt.Sprintf("%s requests/s, %s tokens/s", Number.Text(f.RequestThroughput), Number.Text(f.OutputThroughput))
+	var utilization []float64
+	for _, card := range s.Serving() {
+		utilization = append(utilization, measured(card.Utilization).Mean)
+	}
+	if mean := stat.Mean(utilization, nil); !math.IsNaN(mean) {
+		text += fmt.Sprintf("; cards at %.0f %%", 100*mean)
 	}
 	return text
 }

@@ -89,9 +89,12 @@ func endText(r *result.Report) string {
 	last := &r.Steps[len(r.Steps)-1]
 	switch a := &last.Account; last.Stop {
 	case runlog.StopUnreachable:
-		return fmt.Sprintf("The run ended early: the server could not be reached after %d requests. ", a.Attempted-a.Failed[openai.ReasonConnect]-a.Failed[openai.ReasonDNS]-a.Failed[openai.ReasonTLS]-a.Canceled)
+		unreached := a.Failed[openai.ReasonConnect] + a.Failed[openai.ReasonDNS] + a.Failed[openai.ReasonTLS]
+		return fmt.Sprintf("The run ended early: the server could not be reached after %d requests. ",
+			a.Attempted-a.Canceled-unreached)
 	case runlog.StopFailureRatio:
-		return fmt.Sprintf("The run ended early: %d of %d requests failed at %s. ", a.Failures(), a.Attempted-a.Canceled, Clean(last.Title()))
+		return fmt.Sprintf("The run ended early: %d of %d requests failed at %s. ",
+			a.Failures(), a.Attempted-a.Canceled, Clean(last.Title()))
 	}
 	return ""
 }
@@ -99,29 +102,18 @@ func endText(r *result.Report) string {
 // sweepAnswer is that of a run that searched for nothing.
 func sweepAnswer(r *result.Report) string {
 	steps := slices.DeleteFunc(byLoad(r.Steps), func(s result.Step) bool { return s.Account.Succeeded == 0 })
-	switch {
+	switch failures := failureTable(r).Rows; {
+	case len(steps) == 0 && len(failures) == 0:
+		return "No request succeeded."
 	case len(steps) == 0:
-		return failedAnswer(r)
-	case len(r.Objectives) > 0:
-		return objectivesAnswer(steps)
+		return fmt.Sprintf("No request succeeded. The first failure was %s: %s", failures[0][1], failures[0][3])
+	case len(r.Objectives) == 0:
+		peak := slices.MaxFunc(steps, func(a, b result.Step) int {
+			return cmp.Compare(a.Whole.OutputThroughput, b.Whole.OutputThroughput)
+		})
+		return fmt.Sprintf("Most output: %s.", outcome(&peak))
 	}
-	peak := slices.MaxFunc(steps, func(a, b result.Step) int { return cmp.Compare(a.Whole.OutputThroughput, b.Whole.OutputThroughput) })
-	return fmt.Sprintf("Most output: %s.", outcome(&peak))
-}
 
-// failedAnswer is of a report without a success.
-func failedAnswer(r *result.Report) string {
-	for i := range r.Steps {
-		s := &r.Steps[i]
-		for _, reason := range s.Account.Reasons() {
-			return Clean(fmt.Sprintf("No request succeeded. The first failure was %s: %s", reason, s.FailedAs[reason]))
-		}
-	}
-	return "No request succeeded."
-}
-
-// objectivesAnswer looks for the first load that misses the objectives.
-func objectivesAnswer(steps []result.Step) string {
 	missed := slices.IndexFunc(steps, func(s result.Step) bool {
 		return s.Overloaded() || !(s.Whole.GoodRatio() >= minGoodShare)
 	})
@@ -137,8 +129,14 @@ func objectivesAnswer(steps []result.Step) string {
 // outcome is a load, what it brought, and what a user saw of it.
 func outcome(s *result.Step) string {
 	f, high := &s.Whole, highest(s.Percentiles)
-	return fmt.Sprintf("%s (%s requests/s, %s output tokens/s, TTFT p%g %s, TPOT p%g %s, %s %% failed)", Clean(s.Title()),
-		Number.Text(f.RequestThroughput), Number.Text(f.OutputThroughput), high, latencyOrUnknown(f.Of(result.TTFT), high), high, latencyOrUnknown(f.Of(result.TPOT), high),
+	latencyText := func(key result.Key) string {
+		if text := latency(f.Of(key), high); text != unknown {
+			return fmt.Sprintf("p%g %s ms", high, text)
+		}
+		return fmt.Sprintf("p%g not known", high)
+	}
+	return fmt.Sprintf("%s (%s requests/s, %s output tokens/s, TTFT %s, TPOT %s, %s %% failed)", Clean(s.Title()),
+		Number.Text(f.RequestThroughput), Number.Text(f.OutputThroughput), latencyText(result.TTFT), latencyText(result.TPOT),
 		Share.Text(s.Account.FailureRatio()))
 }
 
@@ -160,16 +158,10 @@ func failureTable(r *result.Report) Table {
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		for _, reason := range s.Account.Reasons() {
-			t.Rows = append(t.Rows, []string{Clean(s.Name), Clean(string(reason)), strconv.Itoa(s.Account.Failed[reason]), Clean(s.FailedAs[reason])})
+			t.Rows = append(t.Rows, []string{
+				Clean(s.Name), Clean(string(reason)), strconv.Itoa(s.Account.Failed[reason]), Clean(s.FailedAs[reason]),
+			})
 		}
 	}
 	return t
-}
-
-// latencyOrUnknown is a percentile with its unit, in a sentence.
-func latencyOrUnknown(d result.Distribution, p float64) string {
-	if text := latency(d, p); text != unknown {
-		return text + " ms"
-	}
-	return "not known"
 }
