@@ -15,14 +15,15 @@ import (
 
 // levelTable are the levels of a search for the capacity.
 func levelTable(c *capacity.Result) Table {
-	t := Table{Caption: "Levels, figures of the steady part where there is one", Head: []string{c.Search.Variable, "objectives", "runs"}}
+	t := Table{
+		Caption: "Levels, figures of the steady part where there is one",
+		Head:    []string{c.Search.Variable, "objectives", "runs"},
+	}
 	for _, o := range c.Search.Objectives {
 		t.Head = append(t.Head, objectiveText(o))
 	}
 	rates := Pick(rateColumns, "request_throughput", "output_throughput")
-	for _, column := range rates {
-		t.Head = append(t.Head, column.Title())
-	}
+	t.Head = append(t.Head, titles(rates)...)
 	for _, l := range c.Levels {
 		s := c.Shown(l.Level)
 		verdict := [...]string{capacity.Void: "not judged", capacity.Met: "met", capacity.Missed: "missed"}[l.Verdict]
@@ -34,10 +35,7 @@ func levelTable(c *capacity.Result) Table {
 			}
 			row = append(row, text)
 		}
-		for _, column := range rates {
-			row = append(row, column.text(s, s.SteadyOrWhole()))
-		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, append(row, texts(rates, s, s.SteadyOrWhole())...))
 	}
 	return t
 }

@@ -31,15 +31,22 @@ var (
 	JoulesPerToken = Unit{Base: "J", symbol: "J/token"}
 )
 
-// Text writes a value in the unit that is shown, without naming it, and - for NaN.
+// Text writes a value in the unit that is shown, without naming it, with as many digits as matter, and - for NaN.
 func (u Unit) Text(v float64) string {
-	switch {
+	v = u.scaled(v)
+	decimals := 0
+	switch a := math.Abs(v); {
 	case math.IsNaN(v):
 		return unknown
-	case u.isCount:
-		return strconv.FormatFloat(v, 'f', 0, 64)
+	case u.isCount, a == 0:
+	case a < 0.1:
+		decimals = min(1-int(math.Floor(math.Log10(a))), 9)
+	case a < 10:
+		decimals = 2
+	case a < 1000:
+		decimals = 1
 	}
-	return formatNumber(u.scaled(v))
+	return strconv.FormatFloat(v, 'f', decimals, 64)
 }
 
 func (u Unit) scaled(v float64) float64 { return v * cmp.Or(u.scale, 1) }
@@ -75,6 +82,23 @@ func (c Column) text(s *result.Step, window *result.Figures) string {
 		return "> " + text
 	}
 	return text
+}
+
+// titles are what stands over the figures that texts gives.
+func titles(columns []Column) []string {
+	var all []string
+	for _, c := range columns {
+		all = append(all, c.Title())
+	}
+	return all
+}
+
+func texts(columns []Column, s *result.Step, window *result.Figures) []string {
+	var all []string
+	for _, c := range columns {
+		all = append(all, c.text(s, window))
+	}
+	return all
 }
 
 // StepColumns are figures of a step as a whole: what became of its requests, and how far its figures can be trusted.

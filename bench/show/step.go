@@ -85,18 +85,17 @@ func cacheText(c *result.Cache) string {
 	return strings.Join(parts, ", ")
 }
 
-// columnRows has a row for each column that is known of the whole step, with its figures in the given windows.
+// columnRows has a row for each column that is known of the first window, with its figures in all windows.
 func columnRows(s *result.Step, columns []Column, windows ...*result.Figures) [][]string {
 	var rows [][]string
 	for _, c := range columns {
-		if c.text(s, &s.Whole) == unknown {
-			continue
-		}
 		row := []string{c.Title()}
 		for _, window := range windows {
 			row = append(row, c.text(s, window))
 		}
-		rows = append(rows, row)
+		if row[1] != unknown {
+			rows = append(rows, row)
+		}
 	}
 	return rows
 }
@@ -138,24 +137,22 @@ func latencyTable(s *result.Step) Table {
 
 // turnTable has a row for each turn of conversations.
 func turnTable(s *result.Step) Table {
+	percentiles := tablePercentiles(s.Percentiles)
+	var keys []string
+	for _, p := range percentiles {
+		keys = append(keys, "ttft_"+percentileName(p))
+	}
+	latencies := Pick(WindowColumns(percentiles), append(keys, "tpot_mean")...)
 	t := Table{
 		Caption: "Turns, " + steadyOrWhole(s),
-		Head:    []string{"turn", "requests", "prompt (tokens)", "new (tokens)", "cached (tokens)"},
+		Head:    append([]string{"turn", "requests", "prompt (tokens)", "new (tokens)", "cached (tokens)"}, titles(latencies)...),
 	}
-	percentiles := tablePercentiles(s.Percentiles)
-	for _, p := range percentiles {
-		t.Head = append(t.Head, "TTFT "+percentileName(p)+" (ms)")
-	}
-	t.Head = append(t.Head, "TPOT mean (ms)")
 	for _, turn := range s.Turns {
-		row := []string{
+		figures := &result.Figures{Distributions: result.Distributions{result.TTFT: turn.TTFT, result.TPOT: turn.TPOT}}
+		t.Rows = append(t.Rows, append([]string{
 			strconv.Itoa(turn.Turn), strconv.Itoa(turn.Requests),
 			Tokens.Text(turn.PromptTokens), Tokens.Text(turn.NewTokens), Tokens.Text(float64(turn.CachedTokens)),
-		}
-		for _, p := range percentiles {
-			row = append(row, latency(turn.TTFT, p))
-		}
-		t.Rows = append(t.Rows, append(row, Milliseconds.Text(nonZero(turn.TPOT.Mean))))
+		}, texts(latencies, s, figures)...))
 	}
 	return t
 }

@@ -47,17 +47,10 @@ func sweepTable(r *result.Report, caption string, window func(*result.Step) *res
 	columns := slices.DeleteFunc(Pick(all, keys...), func(c Column) bool {
 		return !slices.ContainsFunc(r.Steps, func(s result.Step) bool { return c.text(&s, window(&s)) != unknown })
 	})
-	t := Table{Caption: caption, Head: []string{"step"}}
-	for _, c := range columns {
-		t.Head = append(t.Head, c.Title())
-	}
+	t := Table{Caption: caption, Head: append([]string{"step"}, titles(columns)...)}
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		row := []string{Clean(s.Name)}
-		for _, c := range columns {
-			row = append(row, c.text(s, window(s)))
-		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, append([]string{Clean(s.Name)}, texts(columns, s, window(s))...))
 	}
 	return t
 }
@@ -129,27 +122,16 @@ func sweepAnswer(r *result.Report) string {
 // outcome is a load, what it brought, and what a user saw of it.
 func outcome(s *result.Step) string {
 	f, high := &s.Whole, highest(s.Percentiles)
-	latencyText := func(key result.Key) string {
-		if text := latency(f.Of(key), high); text != unknown {
+	latency := func(key result.Key) string {
+		column := Pick(WindowColumns([]float64{high}), string(key)+"_"+percentileName(high))[0]
+		if text := column.text(s, f); text != unknown {
 			return fmt.Sprintf("p%g %s ms", high, text)
 		}
 		return fmt.Sprintf("p%g not known", high)
 	}
 	return fmt.Sprintf("%s (%s requests/s, %s output tokens/s, TTFT %s, TPOT %s, %s %% failed)", Clean(s.Title()),
-		Number.Text(f.RequestThroughput), Number.Text(f.OutputThroughput), latencyText(result.TTFT), latencyText(result.TPOT),
+		Number.Text(f.RequestThroughput), Number.Text(f.OutputThroughput), latency(result.TTFT), latency(result.TPOT),
 		Share.Text(s.Account.FailureRatio()))
-}
-
-// latency is a percentile in milliseconds, - where there is none.
-func latency(d result.Distribution, p float64) string {
-	q, ok := d.At(p)
-	switch {
-	case !ok:
-		return unknown
-	case q.AtLeast:
-		return "> " + Milliseconds.Text(q.Value)
-	}
-	return Milliseconds.Text(q.Value)
 }
 
 // failureTable has a row for each reason for which requests of a step failed, with what the first of them said.

@@ -3,9 +3,7 @@ package show
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"regexp"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -34,21 +32,6 @@ var unsafeInNames = regexp.MustCompile(`[^\pL\pN._-]`)
 func FileName(name, fallback string) string {
 	name = strings.Trim(unsafeInNames.ReplaceAllString(name, "_"), "._-")
 	return cmp.Or(strings.ToValidUTF8(name[:min(len(name), maxNamePart)], ""), fallback)
-}
-
-// formatNumber writes v with as many digits as matter, in few columns.
-func formatNumber(v float64) string {
-	decimals := 0
-	switch a := math.Abs(v); {
-	case a == 0:
-	case a < 0.1:
-		decimals = min(1-int(math.Floor(math.Log10(a))), 9)
-	case a < 10:
-		decimals = 2
-	case a < 1000:
-		decimals = 1
-	}
-	return strconv.FormatFloat(v, 'f', decimals, 64)
 }
 
 // Table is a table of texts: a first column of names, and columns of figures. What is not known is "-". Its texts
