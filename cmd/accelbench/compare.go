@@ -118,8 +118,7 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// measure runs the servers in turns, under the load that the flags after -- say, and
-// compares.
+// measure runs the servers in turns, under the load that the flags after -- say, and compares.
 func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stderr io.Writer) (int, error) {
 	plan, err := s.plan(ctx, stderr)
 	if err != nil {
@@ -171,8 +170,7 @@ func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stder
 	return exitFailures, errors.New("the servers of some sides did not start")
 }
 
-// plan returns the turns of the servers, and says how many there are. It fails where so few
-// could find no difference.
+// plan returns the turns of the servers, and says how many there are. It fails where so few could find no difference.
 func (s *compareFlags) plan(ctx context.Context, stderr io.Writer) (*compare.Plan, error) {
 	sides, err := s.sides(ctx, stderr)
 	if err != nil {
@@ -192,8 +190,7 @@ func (s *compareFlags) plan(ctx context.Context, stderr io.Writer) (*compare.Pla
 	}, nil
 }
 
-// sides are the servers to start: those of the commands, or one under each binding that the
-// exporter's page asks for.
+// sides are the servers to start: those of the commands, or one under each binding that the exporter's page asks for.
 func (s *compareFlags) sides(ctx context.Context, stderr io.Writer) (sides []compare.PlannedSide, err error) {
 	for i, line := range s.commands {
 		command, err := compare.ParseCommand(line)

@@ -12,8 +12,8 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 )
 
-// repeatedFlag is a flag's value that names the flag in its errors. Given twice, the
-// last counts, as with vLLM's tool; kingpin alone would refuse it. A list grows.
+// repeatedFlag is a flag's value that names the flag in its errors. Given twice, the last counts, as with vLLM's tool;
+// kingpin alone would refuse it. A list grows.
 type repeatedFlag struct {
 	kingpin.Value
 	name  string
@@ -45,8 +45,8 @@ func (v *repeatedFlag) IsBoolFlag() bool {
 	return ok && flag.IsBoolFlag()
 }
 
-// joinValues writes what vLLM's argparse takes as kingpin takes it: several values after
-// one flag as the flag repeated, and a negative number as --flag=-1.
+// joinValues writes what vLLM's argparse takes as kingpin takes it: several values after one flag as the flag repeated,
+// and a negative number as --flag=-1.
 func joinValues(args []string) []string {
 	several := []string{"--goodput", "--header", "--metadata"}
 	negative := regexp.MustCompile(`^-[0-9.]+$`)
@@ -82,6 +82,15 @@ func (p parsedFlag) String() string { return "" }
 func parsed[T any](into *T, parse func(string) (T, error)) parsedFlag {
 	return func(text string) (err error) {
 		*into, err = parse(text)
+		return err
+	}
+}
+
+// appended is a value of which each time that the flag is given adds one to a list.
+func appended[T any](list *[]T, parse func(string) (T, error)) parsedFlag {
+	return func(text string) error {
+		x, err := parse(text)
+		*list = append(*list, x)
 		return err
 	}
 }

@@ -82,8 +82,7 @@ func (u usageError) Unwrap() error { return u.error }
 // usage marks the error of a wrong command line.
 func usage(err error) error { return usageError{err} }
 
-// newApp returns the command line and what each of its commands does. args are those that
-// the program was called with, its name first.
+// newApp returns the command line and what each of its commands does. args are the program's, its name first.
 func newApp(args []string, stdout, stderr io.Writer) (*kingpin.Application, map[string]command) {
 	app := kingpin.New("accelbench", "Load tests for language model servers with the OpenAI API. Exit codes: 0 measured, "+
 		"1 nothing could be measured, 2 wrong command line, 130 interrupted; 3 the server went away (capacity) or did not "+

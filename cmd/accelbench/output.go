@@ -36,8 +36,7 @@ func (o *outputFlags) register(c *kingpin.CmdClause) {
 	o.registerRun(c)
 }
 
-// registerRun adds where a run is kept, what is shown while it goes, and what is sampled
-// beside it.
+// registerRun adds where a run is kept, what is shown while it goes, and what is sampled beside it.
 func (o *outputFlags) registerRun(c *kingpin.CmdClause) {
 	c.Flag("output", "Folder in which each run makes its own.").Default("results").StringVar(&o.folder)
 	c.Flag("quiet", "Do not show progress.").BoolVar(&o.quiet)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"sync"
@@ -11,19 +10,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
-
-// watchers are a progress line and, where asked for, metrics, which are served until stop.
-func (s *runFlags) watchers(ctx context.Context, stderr io.Writer) (all []load.Watcher, stop func(), err error) {
-	if !s.out.quiet {
-		all = append(all, &progressLine{out: stderr})
-	}
-	if s.out.webAddress == "" {
-		return all, func() {}, nil
-	}
-	m := newRunMetrics()
-	stop, err = serveMetrics(ctx, m, s.out.webAddress)
-	return append(all, m), stop, err
-}
 
 // progressLine writes every 5 s, and at its end, how a step stands.
 type progressLine struct {
@@ -47,7 +33,18 @@ func (l *progressLine) RunStarted(r runlog.Run) {
 // StepStarted begins to write.
 func (l *progressLine) StepStarted(s runlog.Step, meter *load.Meter) {
 	l.step, l.meter, l.stop = s, meter, make(chan struct{})
-	l.stopped.Go(l.follow)
+	l.stopped.Go(func() {
+		ticker := time.NewTicker(5 * time.Second)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				fmt.Fprintln(l.out, l.text())
+			case <-l.stop:
+				return
+			}
+		}
+	})
 }
 
 // RequestDone is without effect: the meter counts.
@@ -58,19 +55,6 @@ func (l *progressLine) StepEnded(runlog.StepEnd) {
 	close(l.stop)
 	l.stopped.Wait()
 	fmt.Fprintln(l.out, l.text())
-}
-
-func (l *progressLine) follow() {
-	ticker := time.NewTicker(5 * time.Second)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			fmt.Fprintln(l.out, l.text())
-		case <-l.stop:
-			return
-		}
-	}
 }
 
 // text says how the step stands.

@@ -32,7 +32,10 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 			return exitNothing, err
 		}
 		if output == "" && len(folders) == 1 {
-			output = folderOf(folders[0])
+			output = folders[0]
+			if info, err := os.Stat(output); err == nil && !info.IsDir() { // a log itself
+				output = filepath.Dir(output)
+			}
 		}
 		if output != "" {
 			if err := writeReport(output, r, stderr); err != nil {
@@ -41,14 +44,6 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 		}
 		return exitMeasured, render.print(stdout, r)
 	}
-}
-
-// folderOf is the folder of a log, or of what else path is.
-func folderOf(path string) string {
-	if info, err := os.Stat(path); err == nil && !info.IsDir() {
-		return filepath.Dir(path)
-	}
-	return path
 }
 
 // print writes r in the formats asked for.

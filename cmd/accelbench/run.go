@@ -74,7 +74,14 @@ func (s *runFlags) start(ctx context.Context, args []string, stdout, stderr io.W
 	if err != nil {
 		return exitNothing, err
 	}
-	sleepUntil(ctx, s.load.start, stderr)
+	if start := s.load.start; !start.IsZero() { // when the machines of one load begin together
+		left := time.Until(start)
+		fmt.Fprintf(stderr, "accelbench: beginning in %s\n", max(0, left).Round(time.Second))
+		select {
+		case <-ctx.Done():
+		case <-time.After(left):
+		}
+	}
 	watchers, stop, err := s.watchers(ctx, stderr)
 	if err != nil {
 		return exitNothing, err
@@ -84,6 +91,19 @@ func (s *runFlags) start(ctx context.Context, args []string, stdout, stderr io.W
 	printNotes(stderr, ended.Notes)
 	_, code, err := s.report(ended, err, options, stdout, stderr, save)
 	return code, err
+}
+
+// watchers are a progress line and, where asked for, metrics, which are served until stop.
+func (s *runFlags) watchers(ctx context.Context, stderr io.Writer) (all []load.Watcher, stop func(), err error) {
+	if !s.out.quiet {
+		all = append(all, &progressLine{out: stderr})
+	}
+	if s.out.webAddress == "" {
+		return all, func() {}, nil
+	}
+	m := newRunMetrics()
+	stop, err = serveMetrics(ctx, m, s.out.webAddress)
+	return append(all, m), stop, err
 }
 
 // saver writes files of a report beside those that every report has.
@@ -114,12 +134,26 @@ func (s *runFlags) config(shown []string) (cfg load.Config, err error) {
 	if err != nil {
 		return cfg, usage(err)
 	}
-	if err := s.setLoad(&cfg, api); err != nil {
+	if cfg.Dataset, err = s.data.dataset(); err != nil {
 		return cfg, err
 	}
-	if s.client, err = s.endpoint.client(base); err != nil {
+	cfg.Dataset.API = api
+	if cfg.Steps, err = s.load.steps(cfg.Dataset.Kind == dataset.Replay); err != nil {
+		return cfg, usage(err)
+	}
+	if err := cfg.Dataset.Check(); err != nil {
+		return cfg, usage(err)
+	}
+	if cfg.Ask, err = s.ask.config(cfg.Dataset); err != nil {
+		return cfg, usage(err)
+	}
+	cfg.Ask.IdleTimeout = s.load.idle
+
+	http, err := s.endpoint.http()
+	if err != nil {
 		return cfg, err
 	}
+	s.client = openai.Config{BaseURL: base, HTTP: http, KeepAlive: !s.endpoint.closes, UserAgent: "accelbench/" + version.Version}
 	if cfg.Endpoint, err = openai.NewClient(s.client); err != nil {
 		return cfg, err
 	}
@@ -127,43 +161,19 @@ func (s *runFlags) config(shown []string) (cfg load.Config, err error) {
 	if err != nil {
 		return cfg, err
 	}
-	cfg.Metrics = load.Metrics{Exporter: s.out.exporter, ExporterHTTP: exporterHTTP, Server: s.out.server, HTTP: s.client.HTTP}
-	cfg.Run = s.runRecord(shown, base, &cfg.Dataset)
+	cfg.Metrics = load.Metrics{Exporter: s.out.exporter, ExporterHTTP: exporterHTTP, Server: s.out.server, HTTP: http}
+	cfg.Run = runlog.Run{
+		Version: version.Version, Command: withoutSecrets(shown), URL: base, API: api, Backend: s.endpoint.backend,
+		Dataset: string(cfg.Dataset.Kind), DatasetPath: cfg.Dataset.Path, Seed: s.load.seed,
+		ReusePrompts: s.data.reuse, BlockSize: s.data.blockSize, Metadata: s.out.metadata,
+	}
+	if cfg.Run.Model = s.endpoint.model; s.endpoint.served != "" {
+		cfg.Run.Model, cfg.Run.ModelPath = s.endpoint.served, s.endpoint.model
+	}
 	cfg.Folder = filepath.Join(s.out.folder, time.Now().Format(folderTime))
 	cfg.FolderSuffix = func(model string) string { return "-" + show.FileName(filepath.Base(model), "model") }
 	cfg.Ready = s.endpoint.ready
 	return cfg, nil
-}
-
-// setLoad sets what is sent when: the data set, the steps and what each request asks.
-func (s *runFlags) setLoad(cfg *load.Config, api openai.API) (err error) {
-	if cfg.Dataset, err = s.data.dataset(); err != nil {
-		return err
-	}
-	cfg.Dataset.API = api
-	if cfg.Steps, err = s.load.steps(cfg.Dataset.Kind == dataset.Replay); err != nil {
-		return usage(err)
-	}
-	if err := cfg.Dataset.Check(); err != nil {
-		return usage(err)
-	}
-	if cfg.Ask, err = s.ask.config(cfg.Dataset); err != nil {
-		return usage(err)
-	}
-	cfg.Ask.IdleTimeout = s.load.idle
-	return nil
-}
-
-// runRecord is what the log says of the run.
-func (s *runFlags) runRecord(shown []string, base string, data *dataset.Config) runlog.Run {
-	run := runlog.Run{
-		Version: version.Version, Command: withoutSecrets(shown), URL: base, API: data.API, Backend: s.endpoint.backend,
-		Dataset: string(data.Kind), DatasetPath: data.Path, Seed: s.load.seed, ReusePrompts: s.data.reuse, BlockSize: s.data.blockSize, Metadata: s.out.metadata,
-	}
-	if run.Model = s.endpoint.model; s.endpoint.served != "" {
-		run.Model, run.ModelPath = s.endpoint.served, s.endpoint.model
-	}
-	return run
 }
 
 // folderTime is the part of a folder's or file's name that says when.
@@ -186,20 +196,6 @@ func withoutSecrets(args []string) []string {
 		}
 	}
 	return shown
-}
-
-// sleepUntil returns at start, when the machines of one load begin together, or when
-// ctx ends.
-func sleepUntil(ctx context.Context, start time.Time, stderr io.Writer) {
-	if start.IsZero() {
-		return
-	}
-	left := time.Until(start)
-	fmt.Fprintf(stderr, "accelbench: beginning in %s\n", max(0, left).Round(time.Second))
-	select {
-	case <-ctx.Done():
-	case <-time.After(left):
-	}
 }
 
 // errNothingSent ends a load that was over before its first request.

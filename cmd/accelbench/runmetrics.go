@@ -26,9 +26,7 @@ type runMetrics struct {
 	promptTokens, outputTokens *prometheus.CounterVec
 	seconds, concurrency, rate *prometheus.GaugeVec
 	inFlight, queued, phase    *prometheus.GaugeVec // of the present step
-
-	collectors []prometheus.Collector   // all of them
-	fromZero   []*prometheus.CounterVec // those that each step begins at 0
+	collectors                 []prometheus.Collector
 
 	mu            sync.Mutex
 	target, model string
@@ -42,11 +40,11 @@ type runMetrics struct {
 func newRunMetrics() *runMetrics {
 	const prefix = "accelerator_bench_"
 	labels := []string{"target", "model", "step"}
-	histograms := probe.NewHistograms(prefix, labels...)
-	m := &runMetrics{latency: histograms, collectors: []prometheus.Collector{histograms}}
-	counter := func(name, help string) *prometheus.CounterVec {
-		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)
-		m.fromZero, m.collectors = append(m.fromZero, c), append(m.collectors, c)
+	m := &runMetrics{latency: probe.NewHistograms(prefix, labels...)}
+	m.collectors = append(m.collectors, m.latency)
+	counter := func(name, help string, more ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, slices.Concat(labels, more))
+		m.collectors = append(m.collectors, c)
 		return c
 	}
 	gauge := func(name, help string, more ...string) *prometheus.GaugeVec {
@@ -54,9 +52,8 @@ func newRunMetrics() *runMetrics {
 		m.collectors = append(m.collectors, g)
 		return g
 	}
-	m.failures = prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "failures_total", Help: "Failed requests by reason."}, append(slices.Clone(labels), "reason"))
-	m.collectors = append(m.collectors, m.failures)
 	m.requests = counter("requests_total", "Requests that are over.")
+	m.failures = counter("failures_total", "Failed requests by reason.", "reason")
 	m.promptTokens = counter("prompt_tokens_total", "Prompt tokens as counted by the server.")
 	m.outputTokens = counter("output_tokens_total", "Output tokens as counted by the server.")
 	m.seconds = gauge("step_seconds", "Time from the step's first request to now, or to the step's end.")
@@ -82,7 +79,7 @@ func (m *runMetrics) StepStarted(s runlog.Step, meter *load.Meter) {
 	labels := []string{m.target, m.model, s.Name()}
 	m.labels, m.step, m.meter, m.running = labels, s, meter, true
 	m.latency.Open(labels...)
-	for _, c := range m.fromZero {
+	for _, c := range []*prometheus.CounterVec{m.requests, m.promptTokens, m.outputTokens} {
 		c.WithLabelValues(labels...)
 	}
 	for _, r := range openai.Reasons() {
@@ -96,8 +93,7 @@ func (m *runMetrics) StepStarted(s runlog.Step, meter *load.Meter) {
 	}
 }
 
-// RequestDone counts a request that is over. One that was never sent shows
-// nothing of the server.
+// RequestDone counts a request that is over. One that was never sent shows nothing of the server.
 func (m *runMetrics) RequestDone(r *runlog.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -116,8 +112,7 @@ func (m *runMetrics) RequestDone(r *runlog.Request) {
 	}
 }
 
-// StepEnded ends the step's phase and keeps its other series: a scrape may still be
-// due.
+// StepEnded ends the step's phase and keeps its other series: a scrape may still be due.
 func (m *runMetrics) StepEnded(runlog.StepEnd) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,28 +132,22 @@ func (m *runMetrics) Collect(ch chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.meter != nil {
-		m.setPresent()
+		for _, g := range []*prometheus.GaugeVec{m.inFlight, m.queued, m.phase} {
+			g.Reset() // lets go of the step before
+		}
+		m.inFlight.WithLabelValues(m.labels...).Set(float64(m.meter.InFlight.Load()))
+		m.queued.WithLabelValues(m.labels...).Set(float64(m.meter.Queued.Load()))
+	}
+	if m.running {
+		m.setSeconds()
+		for _, phase := range []string{"ramp", "steady", "drain"} {
+			m.phase.WithLabelValues(append(slices.Clone(m.labels), phase)...)
+		}
+		m.phase.WithLabelValues(append(slices.Clone(m.labels), phaseOf(m.step, m.meter))...).Set(1)
 	}
 	for _, c := range m.collectors {
 		c.Collect(ch)
 	}
-}
-
-// setPresent sets the gauges of the present step. The caller holds mu.
-func (m *runMetrics) setPresent() {
-	for _, g := range []*prometheus.GaugeVec{m.inFlight, m.queued, m.phase} {
-		g.Reset() // lets go of the step before
-	}
-	m.inFlight.WithLabelValues(m.labels...).Set(float64(m.meter.InFlight.Load()))
-	m.queued.WithLabelValues(m.labels...).Set(float64(m.meter.Queued.Load()))
-	if !m.running {
-		return
-	}
-	m.setSeconds()
-	for _, phase := range []string{"ramp", "steady", "drain"} {
-		m.phase.WithLabelValues(append(slices.Clone(m.labels), phase)...)
-	}
-	m.phase.WithLabelValues(append(slices.Clone(m.labels), phaseOf(m.step, m.meter))...).Set(1)
 }
 
 // setSeconds sets how long the present step has sent requests. The caller holds mu.
