@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return code
 	}
-	if wrong := (usageError{}); errors.As(err, &wrong) {
+	if _, isUsage := errors.AsType[usageError](err); isUsage {
 		err, code = fmt.Errorf("%w, try --help", err), exitUsage
 	} else if code != exitFailures {
 		code = exitNothing
@@ -75,9 +75,6 @@ func parse(app *kingpin.Application, args []string) (command string, err error) 
 
 // usageError is a wrong command line.
 type usageError struct{ error }
-
-// Unwrap returns the cause.
-func (u usageError) Unwrap() error { return u.error }
 
 // usage marks the error of a wrong command line.
 func usage(err error) error { return usageError{err} }
