@@ -114,7 +114,7 @@ func (s *capacityFlags) find(ctx context.Context, args []string, stdout, stderr 
 	if err := s.setSearch(); err != nil {
 		return exitUsage, usage(err)
 	}
-	cfg, options, err := s.prepare(args, stderr)
+	cfg, err := s.prepare(args, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
@@ -140,7 +140,7 @@ func (s *capacityFlags) find(ctx context.Context, args []string, stdout, stderr 
 		stop()
 		return exitNothing, err
 	}
-	finder := capacity.Finder{Search: &s.search, Most: most, Options: options, Put: session.Step}
+	finder := capacity.Finder{Search: &s.search, Most: most, Options: s.render.options, Put: session.Step}
 	finder.Progress = func(step *result.Step, j capacity.Judgement) {
 		if !s.out.quiet {
 			text := [...]string{
@@ -159,7 +159,7 @@ func (s *capacityFlags) find(ctx context.Context, args []string, stdout, stderr 
 	if !isEnd {
 		err = cmp.Or(searchErr, err)
 	}
-	r, code, err := s.report(ended, err, options, stdout, stderr, s.saveResults)
+	r, code, err := s.report(ended, err, stdout, stderr, s.saveResults)
 	isNone := r != nil && capacity.FromReport(r).Value == 0
 	switch {
 	case isRefused && isNone:

@@ -128,7 +128,7 @@ func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stder
 	if err != nil {
 		return exitNothing, err
 	}
-	cfg, _, err := flags.prepare(args, stderr)
+	cfg, err := flags.prepare(args, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
@@ -137,13 +137,7 @@ func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stder
 	plan.Measure = func(ctx context.Context, t compare.Turn) (goOn bool, err error) {
 		cfg.Folder, cfg.FolderSuffix = t.Folder, nil
 		cfg.Run.Side, cfg.Run.Server = t.Side.Name, &t.Side.Server
-		watchers, stop, err := flags.watchers(ctx, stderr)
-		if err != nil {
-			return false, err
-		}
-		one, err := load.Run(ctx, cfg, watchers...)
-		stop()
-		printNotes(stderr, one.Notes)
+		one, err := flags.run(ctx, cfg, stderr)
 		all.Attempted += one.Attempted
 		all.Succeeded += one.Succeeded
 		all.Stop = one.Stop

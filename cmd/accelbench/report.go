@@ -58,32 +58,30 @@ func registerExporter(c *kingpin.CmdClause, help string, url, httpConfig *string
 
 // renderFlags say how a report is shown.
 type renderFlags struct {
-	formats     []string // those that were asked for
-	metrics     []string
-	percentiles []float64 // those that were asked for
-	goodput     []string
+	formats []string
+	metrics []string
+	options result.Options
 }
 
 func (r *renderFlags) register(c *kingpin.CmdClause) {
+	r.formats = []string{"head", "summary"}
 	r.metrics = []string{"ttft", "tpot", "itl"}
 	c.Flag("format", "What to print, a list of "+strings.Join(show.Formats, ", ")+".").PlaceHolder("F,…").SetValue(parsed(&r.formats, listOf(oneOf(show.Formats...))))
 	metric := oneOf("ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue")
 	c.Flag("percentile-metrics", "").Hidden().SetValue(parsed(&r.metrics, listOf(metric)))
-	c.Flag("metric-percentiles", "Percentiles beside 50 and 90. Default: 99.").PlaceHolder("P,…").SetValue(parsed(&r.percentiles, listOf(parsePercentile)))
-	c.Flag("goodput", "What a good request meets: ttft:500 tpot:50 itl:80 e2el:30000 (ms).").PlaceHolder("M:MS").StringsVar(&r.goodput)
+	c.Flag("metric-percentiles", "Percentiles beside 50 and 90. Default: 99.").PlaceHolder("P,…").SetValue(parsed(&r.options.Percentiles, listOf(parsePercentile)))
+	c.Flag("goodput", "What a good request meets: ttft:500 tpot:50 itl:80 e2el:30000 (ms).").PlaceHolder("M:MS").SetValue(parsedFlag(r.addGoodput))
 }
 
-// options are how a report is made.
-func (r *renderFlags) options() (result.Options, error) {
-	o := result.Options{Percentiles: r.percentiles}
-	for _, text := range r.goodput {
-		objective, err := openai.ParseObjective(text)
-		if err != nil || objective.Percentile > 0 || !slices.Contains([]openai.Measure{"ttft", "tpot", "itl", "e2el"}, objective.Measure) {
-			return o, fmt.Errorf("--goodput %s: give ttft, tpot, itl or e2el with its milliseconds, such as ttft:500", text)
-		}
-		o.Goodput = append(slices.DeleteFunc(o.Goodput, func(p openai.Objective) bool { return p.Measure == objective.Measure }), objective)
+// addGoodput adds an objective, in place of one of the same measure.
+func (r *renderFlags) addGoodput(text string) error {
+	o, err := openai.ParseObjective(text)
+	if err != nil || o.Percentile > 0 || !slices.Contains([]openai.Measure{"ttft", "tpot", "itl", "e2el"}, o.Measure) {
+		return fmt.Errorf("%q is none of ttft, tpot, itl and e2el with its milliseconds, such as ttft:500", text)
 	}
-	return o, nil
+	r.options.Goodput = slices.DeleteFunc(r.options.Goodput, func(p openai.Objective) bool { return p.Measure == o.Measure })
+	r.options.Goodput = append(r.options.Goodput, o)
+	return nil
 }
 
 func registerReport(app *kingpin.Application, commands map[string]command) {
@@ -95,11 +93,7 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 	render := new(renderFlags)
 	render.register(c)
 	commands["report"] = func(_ context.Context, stdout, stderr io.Writer) (int, error) {
-		options, err := render.options()
-		if err != nil {
-			return exitUsage, usage(err)
-		}
-		r, err := result.Read(options, folders...)
+		r, err := result.Read(render.options, folders...)
 		if err != nil {
 			return exitNothing, err
 		}
@@ -120,11 +114,7 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 
 // print writes r in the formats asked for.
 func (f *renderFlags) print(w io.Writer, r *result.Report) error {
-	formats := f.formats
-	if len(formats) == 0 {
-		formats = []string{"head", "summary"}
-	}
-	for _, name := range formats {
+	for _, name := range f.formats {
 		if err := show.Print(w, name, r, f.metrics); err != nil {
 			return fmt.Errorf("printing the report: %w", err)
 		}
