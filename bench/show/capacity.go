@@ -13,8 +13,12 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
-// levelTable are the levels of a search for the capacity.
-func levelTable(c *capacity.Result) Table {
+// levelTable has a row for each level of a search for the capacity.
+func levelTable(r *result.Report) Table {
+	c := capacity.FromReport(r)
+	if c == nil {
+		return Table{}
+	}
 	t := Table{
 		Caption: "Levels, figures of the steady part where there is one",
 		Head:    []string{c.Search.Variable, "objectives", "runs"},

@@ -11,9 +11,8 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
-// EvalscopeFileName is the name under which evalscope-perf keeps the summary:
-// {model}_{dataset}_p{P}.txt, P being the number of users. A data set given by its path is
-// named by its file, up to the first dot.
+// EvalscopeFileName is evalscope-perf's {model}_{dataset}_p{P}.txt, P being the number of users. A data set given by
+// its path is named by its file, up to the first dot.
 func EvalscopeFileName(model, dataset string, s *result.Step) string {
 	dataset, _, _ = strings.Cut(path.Base(dataset), ".")
 	return fmt.Sprintf("%s_%s_p%d%s.txt", FileName(model, "model"), FileName(dataset, "dataset"), s.Concurrency, repeatName(s))
@@ -69,8 +68,7 @@ func (l *lines) evalscope(s *result.Step) {
 		metric(f.RequestThroughput), metric(e2e.Mean), metric(f.OutputThroughput))
 }
 
-// expected is how many requests were asked for; all that were attempted where another
-// limit ended the step.
+// expected is how many requests were asked for, or were attempted where another limit ended the step.
 func expected(s *result.Step) int { return cmp.Or(s.Requests, s.Account.Attempted) }
 
 // pythonFloat writes v as Python's repr does.

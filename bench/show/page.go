@@ -9,7 +9,6 @@ import (
 
 	"github.com/kballard/go-shellquote"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
@@ -18,8 +17,7 @@ var pageSource string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageSource))
 
-// pageView is what the template shows. It escapes the texts, which come from anywhere, and takes only the drawings as
-// they are.
+// pageView is what the template shows: texts from anywhere, which it escapes, and drawings, which it takes as they are.
 type pageView struct {
 	Title    string
 	Headings []string
@@ -37,16 +35,12 @@ func Page(w io.Writer, r *result.Report) error {
 	v := pageView{
 		Title: Clean("Load test of " + r.Runs[0].Model), Headings: headings(r), Good: r.Objectives.String(),
 		Answer: Answer(r), Warnings: warnings(r), Pictures: Pictures(r),
+		Tables: withRows(
+			levelTable(r), summaryTable(r), sweepTable(r, "Steady part", steadyPart, windowKeys(r)), failureTable(r),
+		),
 	}
 	for i := range r.Runs {
 		v.Commands = append(v.Commands, Clean(shellquote.Join(r.Runs[i].Command...)))
-	}
-	if c := capacity.FromReport(r); c != nil {
-		v.Tables = append(v.Tables, levelTable(c))
-	}
-	v.Tables = append(v.Tables, summaryTable(r), sweepTable(r, "Steady part", steadyPart, windowKeys(r)))
-	if t := failureTable(r); len(t.Rows) > 0 {
-		v.Tables = append(v.Tables, t)
 	}
 	for i := range r.Steps {
 		v.Steps = append(v.Steps, newStepView(&r.Steps[i]))

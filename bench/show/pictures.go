@@ -40,8 +40,7 @@ type panel struct {
 	limits []openai.Objective // what the lines should stay below
 }
 
-// Pictures are those of a report: what evalscope-perf draws, of whole steps, and the latencies, of the steady part
-// where there is one.
+// Pictures are what evalscope-perf draws, of whole steps, and the latencies, of the steady part where there is one.
 func Pictures(r *result.Report) []*Picture {
 	steps := byLoad(r.Steps)
 	if steps[0].Rate > 0 { // an infinite rate has no place on an axis of rates

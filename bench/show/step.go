@@ -20,15 +20,13 @@ type stepView struct {
 }
 
 func newStepView(s *result.Step) stepView {
-	v := stepView{Heading: Clean(s.Title()), Facts: facts(s)}
 	figures := Table{
 		Caption: "Throughput", Head: []string{"", "whole", "steady"},
 		Rows: columnRows(s, rateColumns, &s.Whole, s.Steady),
 	}
-	for _, t := range []Table{figures, latencyTable(s), turnTable(s), checkTable(s), cardTable(s), serverTable(s)} {
-		if len(t.Rows) > 0 {
-			v.Tables = append(v.Tables, t)
-		}
+	v := stepView{
+		Heading: Clean(s.Title()), Facts: facts(s),
+		Tables: withRows(figures, latencyTable(s), turnTable(s), checkTable(s), cardTable(s), serverTable(s)),
 	}
 	for _, text := range s.Warnings {
 		v.Warnings = append(v.Warnings, Clean(text))

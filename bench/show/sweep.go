@@ -55,8 +55,7 @@ func sweepTable(r *result.Report, caption string, window func(*result.Step) *res
 	return t
 }
 
-// byLoad are the steps from the least load to the most. Behind those at a rate stands one
-// at --request-rate inf, which is a burst or, under a bound, a closed loop.
+// byLoad are the steps from the least load to the most: one at --request-rate inf stands behind those at a rate.
 func byLoad(steps []result.Step) []result.Step {
 	rate := func(s *result.Step) float64 { return cmp.Or(s.Rate, math.Inf(1)) }
 	return slices.SortedStableFunc(slices.Values(steps), func(a, b result.Step) int {
@@ -67,9 +66,8 @@ func byLoad(steps []result.Step) []result.Step {
 // minGoodShare is the share of good requests from which on a step meets the objectives.
 const minGoodShare = 0.99
 
-// Answer says in a sentence what the sweep shows: up to which load the objectives were
-// met, or where none were given which load brought the most output tokens, and at what
-// latencies. Of a search for the capacity it is what the server carries.
+// Answer says in a sentence up to which load the objectives were met, or without any which load brought the most output
+// tokens; of a search for the capacity what the server carries.
 func Answer(r *result.Report) string {
 	if c := capacity.FromReport(r); c != nil {
 		return capacityAnswer(r, c)

@@ -1,5 +1,4 @@
-// Package show writes a report as text, pictures and files: one table of columns, and
-// the forms of other tools.
+// Package show writes a report as text, pictures and files, and in the forms of other tools.
 package show
 
 import (
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
@@ -57,18 +55,12 @@ func headings(r *result.Report) []string {
 
 // summary writes the sweep or the levels of a search for the capacity, the warnings, and the [Answer].
 func (l *lines) summary(r *result.Report) {
-	t := summaryTable(r)
-	if c := capacity.FromReport(r); c != nil {
-		t = levelTable(c)
-	}
-	l.line("")
-	l.table(t)
+	l.table(withRows(levelTable(r), summaryTable(r))[0])
 	if len(r.Objectives) > 0 {
 		l.line("good: %s", r.Objectives)
 	}
-	if failures := failureTable(r); len(failures.Rows) > 0 {
-		l.line("")
-		l.table(failures)
+	for _, t := range withRows(failureTable(r)) {
+		l.table(t)
 	}
 	for i := range r.Steps {
 		s, subject := &r.Steps[i], "cache"
@@ -80,20 +72,17 @@ func (l *lines) summary(r *result.Report) {
 		}
 	}
 	l.warnings(warnings(r))
-	l.line("")
-	l.line("%s", Answer(r))
+	l.line("\n%s", Answer(r))
 }
 
 // checks writes what says how far the figures of a step can be trusted.
 func (l *lines) checks(s *result.Step) {
 	v := newStepView(s)
-	l.line("")
-	l.line("Checks, %s", v.Heading)
+	l.line("\nChecks, %s", v.Heading)
 	for _, text := range v.Facts {
 		l.line("  %s", text)
 	}
 	for _, t := range v.Tables {
-		l.line("")
 		l.table(t)
 	}
 	l.warnings(v.Warnings)

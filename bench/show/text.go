@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -34,8 +35,7 @@ func FileName(name, fallback string) string {
 	return cmp.Or(strings.ToValidUTF8(name[:min(len(name), maxNamePart)], ""), fallback)
 }
 
-// Table is a table of texts: a first column of names, and columns of figures. What is not known is "-". Its texts
-// hold no control characters.
+// Table has a first column of names, and columns of figures, - where not known. Its texts hold no control characters.
 type Table struct {
 	Caption string
 	Head    []string
@@ -51,8 +51,12 @@ func (l *lines) line(format string, args ...any) {
 	l.WriteByte('\n')
 }
 
-// table writes names to the left and figures to the right. The words of a head stand below each other, so that a
-// column is as wide as its figures.
+// withRows are the tables that have any.
+func withRows(tables ...Table) []Table {
+	return slices.DeleteFunc(tables, func(t Table) bool { return len(t.Rows) == 0 })
+}
+
+// table writes below an empty line. The words of a head stand below each other: a column is as wide as its figures.
 func (l *lines) table(t Table) {
 	var rows [][]string
 	for column, text := range t.Head {
@@ -73,7 +77,7 @@ func (l *lines) table(t Table) {
 	if t.IsText {
 		flags = 0
 	}
-	l.line("%s", t.Caption)
+	l.line("\n%s", t.Caption)
 	w := tabwriter.NewWriter(l, 0, 0, 2, ' ', flags)
 	for _, row := range rows {
 		fmt.Fprintf(w, "%-*s\t%s\t\n", width, row[0], strings.Join(row[1:], "\t"))

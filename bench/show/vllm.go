@@ -83,9 +83,8 @@ func settingOr[T int | float64](v T, other any) any {
 	return v
 }
 
-// vllm writes the block "Serving Benchmark Result" of a whole step, with the names, the
-// order and the widths of vLLM benchmarks/serve.py. The users of a closed loop are its
-// maximum request concurrency; the peak of the output counts tokens, not chunks.
+// vllm writes the block "Serving Benchmark Result" of a whole step as vLLM benchmarks/serve.py does. The users of a
+// closed loop are its maximum request concurrency; the peak of the output counts tokens, not chunks.
 func (l *lines) vllm(s *result.Step, metrics []string) {
 	l.line(vllmTitle)
 	for _, f := range vllmFigures {
@@ -118,8 +117,7 @@ func bound(s *runlog.Step) int { return cmp.Or(s.Concurrency, s.MaxConcurrency) 
 // vllmDate is Python's "%Y%m%d-%H%M%S".
 const vllmDate = "20060102-150405"
 
-// VLLMFileName is the name that vLLM gives its result file:
-// {backend}-{rate}qps[-concurrency{N}]-{model}-{date}.json, the model without its folders.
+// VLLMFileName is vLLM's {backend}-{rate}qps[-concurrency{N}]-{model}-{date}.json, the model without its folders.
 func VLLMFileName(run *runlog.Run, s *result.Step, when time.Time) string {
 	rate, concurrency := "inf", ""
 	if s.Rate > 0 {

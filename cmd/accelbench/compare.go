@@ -30,7 +30,7 @@ type compareFlags struct {
 	ready    time.Duration
 	output   string
 	json     bool
-	unbound  string   // command whose bindings are the sides, if any
+	bindings string   // command whose bindings are the sides, if any
 	commands []string // that are the sides, if any
 	machine  machineFlags
 }
@@ -44,7 +44,7 @@ func registerCompare(app *kingpin.Application, args []string, commands map[strin
 		PlaceHolder("COMMAND").StringsVar(&s.commands)
 	c.Flag("bindings", "Command of a server, with {} where the binding goes: '{} vllm serve MODEL'. The sides are unbound, bound to the node of its cards, "+
 		"bound to each other node, and interleaved over all nodes, by numactl and what the exporter's page says of the machine.").
-		PlaceHolder("COMMAND").StringVar(&s.unbound)
+		PlaceHolder("COMMAND").StringVar(&s.bindings)
 	s.machine.register(c)
 	c.Flag("repeat", "Number of times each server is started and measured. Default: the least that can find a difference between so many sides.").
 		PlaceHolder("N").SetValue(parsed(&s.repeat, parseCount))
@@ -53,11 +53,11 @@ func registerCompare(app *kingpin.Application, args []string, commands map[strin
 	c.Flag("json", "Print JSON.").BoolVar(&s.json)
 	commands[compareCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		switch {
-		case s.unbound != "" && s.commands != nil:
+		case s.bindings != "" && s.commands != nil:
 			return exitUsage, usage(errors.New("give --bindings or --command, not both"))
 		case len(s.commands) == 1:
 			return exitUsage, usage(errors.New("--command is given once: two sides or more are needed"))
-		case s.unbound != "" || s.commands != nil:
+		case s.bindings != "" || s.commands != nil:
 			return s.measure(ctx, args, stdout, stderr)
 		case len(s.words) < 2:
 			return exitUsage, usage(errors.New("two folders of runs are needed, or --command or --bindings with the flags of run after --"))
@@ -193,7 +193,7 @@ func (s *compareFlags) sides(ctx context.Context, stderr io.Writer) (sides []com
 		}
 		sides = append(sides, compare.PlannedSide{Name: strconv.Itoa(i + 1), Command: command})
 	}
-	if s.unbound == "" {
+	if s.bindings == "" {
 		return sides, nil
 	}
 	machine, err := s.machine.read(ctx)
@@ -205,7 +205,7 @@ func (s *compareFlags) sides(ctx context.Context, stderr io.Writer) (sides []com
 		return nil, fmt.Errorf("--bindings: %w", err)
 	}
 	for _, b := range bindings {
-		command, err := compare.ParseBound(s.unbound, b.Prefix)
+		command, err := compare.ParseBound(s.bindings, b.Prefix)
 		if err != nil {
 			return nil, usage(fmt.Errorf("--bindings: %w", err))
 		}

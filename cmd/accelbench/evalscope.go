@@ -12,8 +12,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
 
-// registerEvalscope adds the command that takes the command lines of evalscope-perf 1.0.0: a run with its flags, its
-// defaults and its output.
+// registerEvalscope adds a run with the flags, the defaults and the output of evalscope-perf 1.0.0.
 func registerEvalscope(app *kingpin.Application, args []string, commands map[string]command) {
 	c := app.Command("evalscope-perf", "Run a command line of evalscope-perf: print its summary, and leave {model}_{dataset}_p{P}.txt "+
 		"and performance_metrics.png in the working directory. The report of run is kept too. "+
@@ -56,8 +55,7 @@ func (s *runFlags) registerEvalscope(c *kingpin.CmdClause) {
 	evalscopeIgnored.register(c, &s.ignored)
 }
 
-// saveEvalscope writes into the working directory what evalscope-perf leaves there: a summary for each number of
-// users, and the picture of all.
+// saveEvalscope writes into the working directory a summary for each number of users, and the picture of all.
 func saveEvalscope(r *result.Report, stderr io.Writer) error {
 	for i := range r.Steps {
 		step := &result.Report{Steps: r.Steps[i : i+1]}

@@ -194,13 +194,12 @@ func parseRangeRatio(text string) (rangeRatio, error) {
 	return r, nil
 }
 
-// hiddenFlags are flags of another tool that help does not show: those that take a value,
-// and those that take none. They are refused for why, or without effect where it is empty.
+// hiddenFlags are flags of another tool, with a value and without. They are refused for why, or without effect where it
+// is empty.
 type hiddenFlags struct{ why, values, switches string }
 
-// vllmFlags are those of vLLM's tool that change neither the load nor the figures, as the
-// server counts the tokens and every request is in traces.jsonl; then those that would
-// change the load and are not built.
+// vllmFlags are those of vLLM's tool that change neither the load nor the figures, as the server counts the tokens and
+// every request is in traces.jsonl; then those that would change the load and are not built.
 var vllmFlags = []hiddenFlags{
 	{
 		"",

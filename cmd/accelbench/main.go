@@ -1,5 +1,4 @@
-// Command accelbench puts load on a language model server with the OpenAI API
-// and reports what it cost, and how far the report can be trusted.
+// Command accelbench puts load on a language model server with the OpenAI API and reports what came of it.
 package main
 
 import (

@@ -176,8 +176,7 @@ func (s *runFlags) config(shown []string) (cfg load.Config, err error) {
 // folderTime is the part of a folder's or file's name that says when.
 const folderTime = "20060102-150405"
 
-// withoutSecrets is a command line as reports repeat it, without what may hold a key: the values of some flags, and the
-// queries of URLs.
+// withoutSecrets is a command line without what may hold a key: the values of some flags, and the queries of URLs.
 func withoutSecrets(args []string) []string {
 	secret := []string{"--header", "--extra-body", "--bindings", "--command", "--wandb-api-key"}
 	shown := joinValues(args)

@@ -192,18 +192,18 @@ func serveMetrics(ctx context.Context, m *runMetrics, address string) (stop func
 
 // progressLine writes every 5 s, and at its end, how a step stands.
 type progressLine struct {
-	out     io.Writer
-	isTalk  bool // of conversations
-	step    runlog.Step
-	meter   *load.Meter
-	stop    chan struct{}
-	stopped sync.WaitGroup
+	out           io.Writer
+	conversations bool
+	step          runlog.Step
+	meter         *load.Meter
+	stop          chan struct{}
+	stopped       sync.WaitGroup
 }
 
 // RunStarted says what may take a while before the first step.
 func (l *progressLine) RunStarted(r runlog.Run) {
 	kind := dataset.Kind(r.Dataset)
-	l.isTalk = kind == dataset.MultiTurn
+	l.conversations = kind == dataset.MultiTurn
 	if r.DatasetPath != "" && (kind == dataset.MultiTurn || kind == dataset.ShareGPT) {
 		fmt.Fprintln(l.out, "accelbench: making prompts from recorded conversations")
 	}
@@ -238,7 +238,7 @@ func (l *progressLine) StepEnded(runlog.StepEnd) {
 
 // text says how the step stands.
 func (l *progressLine) text() string {
-	m, name := l.meter, l.step.Title(l.isTalk)
+	m, name := l.meter, l.step.Title(l.conversations)
 	first := m.FirstSent.Load()
 	if first == 0 {
 		return fmt.Sprintf("%s: making prompts", name)
