@@ -6,21 +6,28 @@ import (
 	"math"
 	"strconv"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
-// levelTable are the levels of a search for the capacity.
-func levelTable(c *capacity.Result) Table {
-	t := Table{Caption: "Levels, figures of the steady part where there is one", Head: []string{c.Search.Variable, "objectives", "runs"}}
+// levelTable has a row for each level of a search for the capacity.
+func levelTable(r *result.Report) Table {
+	c := capacity.FromReport(r)
+	if c == nil {
+		return Table{}
+	}
+	t := Table{
+		Caption: "Levels, figures of the steady part where there is one",
+		Head:    []string{c.Search.Variable, "objectives", "runs"},
+	}
 	for _, o := range c.Search.Objectives {
 		t.Head = append(t.Head, objectiveText(o))
 	}
 	rates := Pick(rateColumns, "request_throughput", "output_throughput")
-	for _, column := range rates {
-		t.Head = append(t.Head, column.Title())
-	}
+	t.Head = append(t.Head, titles(rates)...)
 	for _, l := range c.Levels {
 		s := c.Shown(l.Level)
 		verdict := [...]string{capacity.Void: "not judged", capacity.Met: "met", capacity.Missed: "missed"}[l.Verdict]
@@ -32,10 +39,7 @@ func levelTable(c *capacity.Result) Table {
 			}
 			row = append(row, text)
 		}
-		for _, column := range rates {
-			row = append(row, column.text(s, s.SteadyOrWhole()))
-		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, append(row, texts(rates, s, s.SteadyOrWhole())...))
 	}
 	return t
 }
@@ -112,9 +116,14 @@ func firmness(r *result.Report, c *capacity.Result) string {
 // evidence is what the server did at the answer.
 func evidence(c *capacity.Result) string {
 	s := c.Shown(c.Value)
-	text := fmt.Sprintf("%s requests/s, %s tokens/s", Number.Text(s.SteadyOrWhole().RequestThroughput), Number.Text(s.SteadyOrWhole().OutputThroughput))
-	if cards := cardUtilization(s); !math.IsNaN(cards) {
-		text += fmt.Sprintf("; cards at %.0f %%", 100*cards)
+	f := s.SteadyOrWhole()
+	text := fmt.Sprintf("%s requests/s, %s tokens/s", Number.Text(f.RequestThroughput), Number.Text(f.OutputThroughput))
+	var utilization []float64
+	for _, card := range s.Serving() {
+		utilization = append(utilization, measured(card.Utilization).Mean)
+	}
+	if mean := stat.Mean(utilization, nil); !math.IsNaN(mean) {
+		text += fmt.Sprintf("; cards at %.0f %%", 100*mean)
 	}
 	return text
 }

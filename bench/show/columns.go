@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"gonum.org/v1/gonum/stat"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
@@ -33,18 +31,24 @@ var (
 	JoulesPerToken = Unit{Base: "J", symbol: "J/token"}
 )
 
-// Text writes a value in the unit that is shown, without naming it, and - for NaN.
+// Text writes a value in the unit that is shown, without naming it, with as many digits as matter, and - for NaN.
 func (u Unit) Text(v float64) string {
-	switch {
+	v = u.scaled(v)
+	decimals := 0
+	switch a := math.Abs(v); {
 	case math.IsNaN(v):
 		return unknown
-	case u.isCount:
-		return strconv.FormatFloat(v, 'f', 0, 64)
+	case u.isCount, a == 0:
+	case a < 0.1:
+		decimals = min(1-int(math.Floor(math.Log10(a))), 9)
+	case a < 10:
+		decimals = 2
+	case a < 1000:
+		decimals = 1
 	}
-	return formatNumber(u.scaled(v))
+	return strconv.FormatFloat(v, 'f', decimals, 64)
 }
 
-// scaled is a value in the unit that is shown.
 func (u Unit) scaled(v float64) float64 { return v * cmp.Or(u.scale, 1) }
 
 // Column is one figure of a step, or of a window of it.
@@ -56,14 +60,8 @@ type Column struct {
 	HigherIsBetter bool
 	// Value takes a window of the step; NaN where it is not known.
 	Value func(*result.Step, *result.Figures) float64
-	// estimate says how firm a figure of a window is, nil where nothing does.
-	estimate func(*result.Figures) estimate
-}
-
-// estimate is half of a figure's 95 % confidence interval, and whether the figure is only the least that it can be.
-type estimate struct {
-	plusMinus result.Value
-	atLeast   bool
+	// estimate is the figure of a window with what is known of its error; nil for columns without errors.
+	estimate func(*result.Figures) result.Percentile
 }
 
 // Title is the head with its unit: "TTFT p99 (ms)".
@@ -80,27 +78,33 @@ func (c Column) text(s *result.Step, window *result.Figures) string {
 		return unknown
 	}
 	text := c.Unit.Text(c.Value(s, window))
-	if c.estimate != nil && c.estimate(window).atLeast && text != unknown {
+	if c.estimate != nil && c.estimate(window).AtLeast && text != unknown {
 		return "> " + text
 	}
 	return text
 }
 
-// textWithError is the figure with how far off it may be: "104 ± 3".
-func (c Column) textWithError(s *result.Step, window *result.Figures) string {
-	text := c.text(s, window)
-	if c.estimate == nil || text == unknown || !(c.estimate(window).plusMinus > 0) {
-		return text
+// titles are what stands over the figures that texts gives.
+func titles(columns []Column) []string {
+	var all []string
+	for _, c := range columns {
+		all = append(all, c.Title())
 	}
-	return text + " ± " + c.Unit.Text(float64(c.estimate(window).plusMinus))
+	return all
 }
 
-// StepColumns are figures of a step as a whole: what became of its requests, and how far
-// its figures can be trusted.
+func texts(columns []Column, s *result.Step, window *result.Figures) []string {
+	var all []string
+	for _, c := range columns {
+		all = append(all, c.text(s, window))
+	}
+	return all
+}
+
+// StepColumns are figures of a step as a whole: what became of its requests, and how far its figures can be trusted.
 func StepColumns() []Column { return slices.Concat(requestColumns, checkColumns) }
 
-// WindowColumns are figures of one window of a step: rates, then for each measure the
-// number of samples, the mean, the given percentiles and the maximum.
+// WindowColumns are figures of one window of a step: rates, then the figures of each measure.
 func WindowColumns(percentiles []float64) []Column {
 	columns := slices.Clone(rateColumns)
 	for _, m := range result.Measures() {
@@ -155,50 +159,50 @@ var rateColumns = []Column{
 	{Key: "peak_concurrency", Head: "most in flight", Unit: Count, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.PeakConcurrency) })},
 }
 
-// measureColumns are the figures of a measure: the number of samples, the mean, the
-// percentiles and the maximum.
+// measureColumns are the figures of a measure: the number of samples, the mean, the percentiles and the maximum.
 func measureColumns(m result.Measure, percentiles []float64) []Column {
 	unit := Milliseconds
 	if m.Kind == result.Length {
 		unit = Tokens
 	}
-	column := func(name string, unit Unit, value func(result.Distribution) float64) Column {
+	column := func(name string, unit Unit, estimate func(result.Distribution) result.Percentile) Column {
+		ofMeasure := func(f *result.Figures) result.Percentile {
+			d := f.Of(m.Key)
+			if d.Count == 0 { // percentiles of those who waited are known nevertheless
+				d.Mean, d.Max = math.NaN(), math.NaN()
+			}
+			return estimate(d)
+		}
 		return Column{
-			Key: string(m.Key) + "_" + name, Head: m.Name + " " + name, Unit: unit,
-			Value: ofWindow(func(f *result.Figures) float64 {
-				if d := f.Of(m.Key); d.Count > 0 {
-					return value(d)
-				}
-				return math.NaN()
-			}),
+			Key: string(m.Key) + "_" + name, Head: m.Name + " " + name, Unit: unit, estimate: ofMeasure,
+			Value: ofWindow(func(f *result.Figures) float64 { return ofMeasure(f).Value }),
 		}
 	}
-	mean := column("mean", unit, func(d result.Distribution) float64 { return d.Mean })
-	mean.estimate = func(f *result.Figures) estimate { return estimate{plusMinus: f.Of(m.Key).MeanError} }
-	columns := []Column{column("samples", Count, func(d result.Distribution) float64 { return float64(d.Count) }), mean}
+	columns := []Column{
+		column("samples", Count, func(d result.Distribution) result.Percentile {
+			return result.Percentile{Value: nonZero(float64(d.Count))}
+		}),
+		column("mean", unit, func(d result.Distribution) result.Percentile {
+			return result.Percentile{Value: d.Mean, Error: d.MeanError}
+		}),
+	}
 	for _, p := range percentiles {
-		c := column(percentileName(p), unit, nil)
-		c.Value = ofWindow(func(f *result.Figures) float64 { return float64(percentile(f, m.Key, p).Value) })
-		c.estimate = func(f *result.Figures) estimate {
-			q := percentile(f, m.Key, p)
-			return estimate{q.Error, q.AtLeast}
-		}
+		c := column(percentileName(p), unit, func(d result.Distribution) result.Percentile {
+			q, ok := d.At(p)
+			if !ok {
+				q.Value = math.NaN()
+			}
+			if float64(q.Independent)*(1-p/100) < 1 { // of few samples the interval ends at the largest
+				q.Error = 0
+			}
+			return q
+		})
 		c.Compared = m.Main || m.Kind == result.OfTurns
 		columns = append(columns, c)
 	}
-	return append(columns, column("max", unit, func(d result.Distribution) float64 { return d.Max }))
-}
-
-// percentile is that of a measure, with a value of NaN where there is none.
-func percentile(f *result.Figures, key result.Key, p float64) result.Percentile {
-	q, ok := f.Of(key).At(p)
-	if !ok {
-		q.Value = math.NaN()
-	}
-	if float64(q.Independent)*(1-p/100) < 1 { // of few samples the interval ends at the largest
-		q.Error = result.Value(math.NaN())
-	}
-	return q
+	return append(columns, column("max", unit, func(d result.Distribution) result.Percentile {
+		return result.Percentile{Value: d.Max}
+	}))
 }
 
 func percentileName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }
@@ -232,25 +236,10 @@ func prefixCacheHits(s *result.Step) float64 {
 	return served.Ratio
 }
 
-// cardUtilization is the mean over the cards that serve.
-func cardUtilization(s *result.Step) float64 {
-	var all []float64
-	for _, c := range s.Serving() {
-		all = append(all, gaugeMean(c.Utilization))
-	}
-	return stat.Mean(all, nil)
-}
-
-func gaugeMean(g result.Gauge) float64 {
+// measured is a gauge whose figures are NaN where it has no samples.
+func measured(g result.Gauge) result.Gauge {
 	if g.Samples == 0 {
-		return math.NaN()
+		return result.Gauge{Mean: math.NaN(), Max: math.NaN()}
 	}
-	return g.Mean
-}
-
-func gaugeMax(g result.Gauge) float64 {
-	if g.Samples == 0 {
-		return math.NaN()
-	}
-	return g.Max
+	return g
 }

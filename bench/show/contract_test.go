@@ -145,3 +145,16 @@ func TestColumns(t *testing.T) {
 		}
 	}
 }
+
+// Where every request waited for its first text until it ended, percentiles are the least that they can be.
+func TestColumnsOfWaiting(t *testing.T) {
+	f := result.Figures{Distributions: result.Distributions{
+		result.TTFT: {Waiting: 3, Percentiles: []result.Percentile{{P: 50, Value: 10, AtLeast: true}}},
+	}}
+	for key, want := range map[string]string{"ttft_p50": "10000", "ttft_samples": "-", "ttft_mean": "-", "ttft_max": "-"} {
+		c := show.Pick(show.WindowColumns([]float64{50}), key)[0]
+		if got := c.Unit.Text(c.Value(&result.Step{}, &f)); got != want {
+			t.Errorf("%s: %s, want %s", key, got, want)
+		}
+	}
+}

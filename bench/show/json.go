@@ -9,8 +9,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// jsonSchema is the version of what [JSON] writes. Keys may be added to one version;
-// none is renamed or taken away.
+// jsonSchema is the version of what [JSON] writes. To one version keys are added, and none is renamed or taken away.
 const jsonSchema = 1
 
 type jsonReport struct {
@@ -38,9 +37,8 @@ func newJSONStep(s *result.Step) jsonStep {
 	return j
 }
 
-// JSON writes the whole report, indented. Keys are snake case; durations are seconds,
-// except where the key ends in _ns, as in "load" and "objectives", which are the log's own.
-// What is not known is null.
+// JSON writes the whole report, indented. Durations are seconds, except where the key ends in _ns, as in "load" and
+// "objectives", which are the log's own. What is not known is null.
 func JSON(w io.Writer, r *result.Report) error {
 	j := jsonReport{
 		Schema: jsonSchema, Program: "accelbench", Complete: r.Complete, Damaged: r.Damaged,

@@ -9,7 +9,6 @@ import (
 
 	"github.com/kballard/go-shellquote"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
@@ -18,8 +17,7 @@ var pageSource string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageSource))
 
-// pageView is what the template shows. Its texts come from anywhere and are escaped by
-// the template; only the drawings are taken as they are.
+// pageView is what the template shows: texts from anywhere, which it escapes, and drawings, which it takes as they are.
 type pageView struct {
 	Title    string
 	Headings []string
@@ -32,36 +30,25 @@ type pageView struct {
 	Steps    []stepView
 }
 
-// Page writes a report as one HTML file that needs nothing else: no script, no network,
-// no other file.
+// Page writes a report as one HTML file that needs no script, no network and no other file.
 func Page(w io.Writer, r *result.Report) error {
-	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, newPageView(r)); err != nil {
-		return fmt.Errorf("making page: %w", err)
-	}
-	if _, err := w.Write(b.Bytes()); err != nil {
-		return fmt.Errorf("writing page: %w", err)
-	}
-	return nil
-}
-
-func newPageView(r *result.Report) pageView {
 	v := pageView{
 		Title: Clean("Load test of " + r.Runs[0].Model), Headings: headings(r), Good: r.Objectives.String(),
 		Answer: Answer(r), Warnings: warnings(r), Pictures: Pictures(r),
+		Tables: withRows(
+			levelTable(r), summaryTable(r), sweepTable(r, "Steady part", steadyPart, windowKeys(r)), failureTable(r),
+		),
 	}
 	for i := range r.Runs {
 		v.Commands = append(v.Commands, Clean(shellquote.Join(r.Runs[i].Command...)))
 	}
-	if c := capacity.FromReport(r); c != nil {
-		v.Tables = append(v.Tables, levelTable(c))
-	}
-	v.Tables = append(v.Tables, summaryTable(r), sweepTable(r, "Steady part", steadyPart, windowKeys(r)))
-	if t := failureTable(r); len(t.Rows) > 0 {
-		v.Tables = append(v.Tables, t)
-	}
 	for i := range r.Steps {
 		v.Steps = append(v.Steps, newStepView(&r.Steps[i]))
 	}
-	return v
+	var b bytes.Buffer // so that a page is whole or not begun
+	if err := pageTemplate.Execute(&b, v); err != nil {
+		return fmt.Errorf("making page: %w", err)
+	}
+	_, err := b.WriteTo(w)
+	return err
 }

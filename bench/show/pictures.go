@@ -23,8 +23,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
-// Picture is four panels, each of some columns over the load. Nothing that comes from
-// outside, such as the model's name, is drawn.
+// Picture is four panels, each of some columns over the load. No text from outside, such as the model's name, is drawn.
 type Picture struct {
 	Title    string
 	FileName string
@@ -41,31 +40,22 @@ type panel struct {
 	limits []openai.Objective // what the lines should stay below
 }
 
-// Pictures are those of a report: what evalscope-perf draws, of whole steps, and the
-// latencies, of the steady part where there is one.
+// Pictures are what evalscope-perf draws, of whole steps, and the latencies, of the steady part where there is one.
 func Pictures(r *result.Report) []*Picture {
 	steps := byLoad(r.Steps)
 	if steps[0].Rate > 0 { // an infinite rate has no place on an axis of rates
 		steps = slices.DeleteFunc(steps, func(s result.Step) bool { return s.Rate == 0 })
 	}
-	return []*Picture{
-		{"Overview", "performance_metrics.png", wholePart, overviewPanels(), steps, nil},
-		{"Latency", "latency.png", (*result.Step).SteadyOrWhole, latencyPanels(r), steps, capacity.FromReport(r)},
-	}
-}
-
-func overviewPanels() []panel {
-	var panels []panel
+	overview := &Picture{Title: "Overview", FileName: "performance_metrics.png", window: wholePart, steps: steps}
 	all := append(StepColumns(), WindowColumns(nil)...)
 	for _, c := range Pick(all, "request_throughput", "e2el_mean", "output_throughput", "failure_ratio") {
-		panels = append(panels, panel{title: c.Title(), lines: []Column{c}})
+		overview.panels = append(overview.panels, panel{title: c.Title(), lines: []Column{c}})
 	}
-	return panels
-}
 
-// latencyPanels are percentiles of the main measures.
-func latencyPanels(r *result.Report) []panel {
-	var panels []panel
+	latencies := &Picture{
+		Title: "Latency", FileName: "latency.png", window: (*result.Step).SteadyOrWhole, steps: steps,
+		capacity: capacity.FromReport(r),
+	}
 	percentiles := tablePercentiles(r.Percentiles)
 	for _, m := range result.Main() {
 		n := panel{title: m.Name + " (ms)"}
@@ -75,13 +65,12 @@ func latencyPanels(r *result.Report) []panel {
 		if search := r.Runs[0].Capacity; search != nil {
 			n.limits = slices.DeleteFunc(slices.Clone(search.Objectives), func(o openai.Objective) bool { return o.Measure != m.Key })
 		}
-		panels = append(panels, n)
+		latencies.panels = append(latencies.panels, n)
 	}
-	return panels
+	return []*Picture{overview, latencies}
 }
 
-// WritePNG draws the panels in two rows, 1800 × 900 pixels. The same report gives the
-// same bytes.
+// WritePNG draws the panels in two rows, 1800 × 900 pixels. The same report gives the same bytes.
 func (p *Picture) WritePNG(w io.Writer) error {
 	canvas := vgimg.NewWith(vgimg.UseWH(18*vg.Inch, 9*vg.Inch), vgimg.UseDPI(100))
 	if err := p.draw(draw.New(canvas)); err != nil {
@@ -116,14 +105,27 @@ func (p *Picture) draw(c draw.Canvas) error {
 	return nil
 }
 
-// plot is one panel: lines over the load, what they should stay below, and the capacity.
+// plot is one panel: lines over the load, what they should stay below, and the load that a search ended on.
 func (p *Picture) plot(n panel) (*plot.Plot, error) {
 	q := plot.New()
 	q.Title.Text, q.X.Label.Text = n.title, fmt.Sprintf("load (%s)", p.steps[0].Unit(p.steps[0].Conversations > 0))
 	q.Legend.Top, q.Legend.Left = true, true
 	q.X.Min, q.Y.Min, q.Y.Max = 0, 0, 0
 	q.Add(plotter.NewGrid())
-	if err := plotutil.AddLinePoints(q, p.points(n.lines)...); err != nil {
+	var named []any // names and points in turns
+	for _, c := range n.lines {
+		var points plotter.XYs
+		for i := range p.steps {
+			s := &p.steps[i]
+			if v := c.Value(s, p.window(s)); !math.IsNaN(v) {
+				points = append(points, plotter.XY{X: s.Level(), Y: c.Unit.scaled(v)})
+			}
+		}
+		if len(points) > 0 {
+			named = append(named, c.Head, points)
+		}
+	}
+	if err := plotutil.AddLinePoints(q, named...); err != nil {
 		return nil, err
 	}
 	q.Y.Max = cmp.Or(1.2*q.Y.Max, 1) // room for the legend
@@ -133,42 +135,21 @@ func (p *Picture) plot(n panel) (*plot.Plot, error) {
 		q.Add(f)
 		q.Legend.Add(objectiveText(l), f)
 	}
-	if p.capacity != nil && p.capacity.Value > 0 {
-		return q, addAnswer(q, p.capacity.Answer)
+	if p.capacity == nil || p.capacity.Value == 0 {
+		return q, nil
 	}
-	return q, nil
-}
 
-// addAnswer marks the load that a search for the capacity ended on.
-func addAnswer(q *plot.Plot, a capacity.Answer) error {
-	line, err := plotter.NewLine(plotter.XYs{{X: a.Value, Y: 0}, {X: a.Value, Y: q.Y.Max}})
+	carried := p.capacity.Value
+	line, err := plotter.NewLine(plotter.XYs{{X: carried, Y: 0}, {X: carried, Y: q.Y.Max}})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	line.Color = color.Gray{Y: 0x80}
 	q.Add(line)
 	text := "carries "
-	if a.AtLeast {
+	if p.capacity.AtLeast {
 		text = "carries at least "
 	}
-	q.Legend.Add(text+number(a.Value), line)
-	return nil
-}
-
-// points are, for each column that some step knows, its head and its values.
-func (p *Picture) points(columns []Column) []any {
-	var all []any
-	for _, c := range columns {
-		var points plotter.XYs
-		for i := range p.steps {
-			s := &p.steps[i]
-			if v := c.Value(s, p.window(s)); !math.IsNaN(v) {
-				points = append(points, plotter.XY{X: s.Level(), Y: c.Unit.scaled(v)})
-			}
-		}
-		if len(points) > 0 {
-			all = append(all, c.Head, points)
-		}
-	}
-	return all
+	q.Legend.Add(text+number(carried), line)
+	return q, nil
 }

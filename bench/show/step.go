@@ -11,8 +11,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
-// stepView is what is shown of one step: how it went, its figures, and how far they can
-// be trusted.
+// stepView is what is shown of one step: how it went, its figures, and how far they can be trusted.
 type stepView struct {
 	Heading  string
 	Facts    []string
@@ -21,11 +20,13 @@ type stepView struct {
 }
 
 func newStepView(s *result.Step) stepView {
-	v := stepView{Heading: Clean(s.Title()), Facts: facts(s)}
-	for _, t := range []Table{figureTable(s), latencyTable(s), turnTable(s), checkTable(s), cardTable(s), serverTable(s)} {
-		if len(t.Rows) > 0 {
-			v.Tables = append(v.Tables, t)
-		}
+	figures := Table{
+		Caption: "Throughput", Head: []string{"", "whole", "steady"},
+		Rows: columnRows(s, rateColumns, &s.Whole, s.Steady),
+	}
+	v := stepView{
+		Heading: Clean(s.Title()), Facts: facts(s),
+		Tables: withRows(figures, latencyTable(s), turnTable(s), checkTable(s), cardTable(s), serverTable(s)),
 	}
 	for _, text := range s.Warnings {
 		v.Warnings = append(v.Warnings, Clean(text))
@@ -33,8 +34,7 @@ func newStepView(s *result.Step) stepView {
 	return v
 }
 
-// facts are what became of a step's requests, why it ended, and where its tokens were
-// counted.
+// facts are what became of a step's requests, why it ended, and where its tokens were counted.
 func facts(s *result.Step) []string {
 	a := &s.Account
 	all := []string{
@@ -57,54 +57,64 @@ func facts(s *result.Step) []string {
 	return all
 }
 
-// cacheText says how much a prefix cache could have served, and did: "possible 61 %, usage
-// 58 %". It is empty where none is more than 0 %.
+// cacheText says how much a prefix cache could have served, and did: "possible 61 %, usage 58 %". It is empty where
+// none is more than 0 %.
 func cacheText(c *result.Cache) string {
 	if c == nil {
 		return ""
 	}
-	var parts []string
+	parts := []string{"possible not known"}
 	most := 0.0
-	for _, of := range []struct {
-		name string
-		hits *result.Hits
-	}{{"possible", c.Possible}, {"usage", c.Usage}, {"server", c.Server}} {
-		switch {
-		case of.hits != nil:
-			parts = append(parts, fmt.Sprintf("%s %.0f %%", of.name, 100*of.hits.Ratio))
-			most = max(most, of.hits.Ratio)
-		case of.name == "possible":
-			parts = append(parts, "possible not known")
+	add := func(source string, hits *result.Hits) {
+		if hits != nil {
+			parts = append(parts, fmt.Sprintf("%s %.0f %%", source, 100*hits.Ratio))
+			most = max(most, hits.Ratio)
 		}
 	}
+	if c.Possible != nil {
+		parts = nil
+	}
+	add("possible", c.Possible)
+	add("usage", c.Usage)
+	add("server", c.Server)
 	if most < 0.005 {
 		return ""
 	}
 	return strings.Join(parts, ", ")
 }
 
-// figureTable has the figures of the whole step and of its steady part.
-func figureTable(s *result.Step) Table {
-	t := Table{Caption: "Throughput", Head: []string{"", "whole", "steady"}}
-	for _, c := range rateColumns {
-		if text := c.text(s, &s.Whole); text != unknown {
-			t.Rows = append(t.Rows, []string{c.Title(), text, c.text(s, s.Steady)})
+// columnRows has a row for each column that is known of the first window, with its figures in all windows.
+func columnRows(s *result.Step, columns []Column, windows ...*result.Figures) [][]string {
+	var rows [][]string
+	for _, c := range columns {
+		row := []string{c.Title()}
+		for _, window := range windows {
+			row = append(row, c.text(s, window))
+		}
+		if row[1] != unknown {
+			rows = append(rows, row)
 		}
 	}
-	return t
+	return rows
 }
 
-// latencyTable has a row for each measure that has samples.
-func latencyTable(s *result.Step) Table {
-	t := Table{Caption: "Latencies, steady part", Head: []string{"", "samples", "mean"}}
+// steadyOrWhole names the window of [result.Step.SteadyOrWhole].
+func steadyOrWhole(s *result.Step) string {
 	if s.Steady == nil {
-		t.Caption = "Latencies, whole step"
+		return "whole step"
 	}
+	return "steady part"
+}
+
+// latencyTable has a row for each measure that has samples, with errors: "104 ± 3".
+func latencyTable(s *result.Step) Table {
+	t := Table{Caption: "Latencies, " + steadyOrWhole(s), Head: []string{"", "samples", "mean"}}
 	percentiles := tablePercentiles(s.Percentiles)
 	for _, p := range percentiles {
 		t.Head = append(t.Head, percentileName(p))
 	}
 	t.Head = append(t.Head, "max")
+	window := s.SteadyOrWhole()
 	for _, m := range result.Measures() {
 		if !m.ShownFor(s) {
 			continue
@@ -112,7 +122,11 @@ func latencyTable(s *result.Step) Table {
 		columns := measureColumns(m, percentiles)
 		row := []string{Column{Head: m.Name, Unit: columns[1].Unit}.Title()}
 		for _, c := range columns {
-			row = append(row, c.textWithError(s, s.SteadyOrWhole()))
+			text := c.text(s, window)
+			if plusMinus := c.estimate(window).Error; text != unknown && plusMinus > 0 {
+				text += " ± " + c.Unit.Text(float64(plusMinus))
+			}
+			row = append(row, text)
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -122,34 +136,36 @@ func latencyTable(s *result.Step) Table {
 // turnTable has a row for each turn of conversations.
 func turnTable(s *result.Step) Table {
 	percentiles := tablePercentiles(s.Percentiles)
-	t := Table{Caption: "Turns, steady part", Head: []string{"turn", "requests", "prompt (tokens)", "new (tokens)", "cached (tokens)"}}
-	if s.Steady == nil {
-		t.Caption = "Turns, whole step"
-	}
+	var keys []string
 	for _, p := range percentiles {
-		t.Head = append(t.Head, "TTFT "+percentileName(p)+" (ms)")
+		keys = append(keys, "ttft_"+percentileName(p))
 	}
-	t.Head = append(t.Head, "TPOT mean (ms)")
-	for i := range s.Turns {
-		turn := &s.Turns[i]
-		row := []string{strconv.Itoa(turn.Turn), strconv.Itoa(turn.Requests), Tokens.Text(turn.PromptTokens), Tokens.Text(turn.NewTokens), Tokens.Text(float64(turn.CachedTokens))}
-		for _, p := range percentiles {
-			row = append(row, latency(turn.TTFT, p))
-		}
-		t.Rows = append(t.Rows, append(row, Milliseconds.Text(nonZero(turn.TPOT.Mean))))
+	latencies := Pick(WindowColumns(percentiles), append(keys, "tpot_mean")...)
+	t := Table{
+		Caption: "Turns, " + steadyOrWhole(s),
+		Head:    append([]string{"turn", "requests", "prompt (tokens)", "new (tokens)", "cached (tokens)"}, titles(latencies)...),
+	}
+	for _, turn := range s.Turns {
+		figures := &result.Figures{Distributions: result.Distributions{result.TTFT: turn.TTFT, result.TPOT: turn.TPOT}}
+		t.Rows = append(t.Rows, append([]string{
+			strconv.Itoa(turn.Turn), strconv.Itoa(turn.Requests),
+			Tokens.Text(turn.PromptTokens), Tokens.Text(turn.NewTokens), Tokens.Text(float64(turn.CachedTokens)),
+		}, texts(latencies, s, figures)...))
 	}
 	return t
 }
 
 func checkTable(s *result.Step) Table {
-	t := Table{Caption: "How far the figures can be trusted", Head: []string{"", ""}}
-	for _, c := range checkColumns {
-		if text := c.text(s, &s.Whole); text != unknown {
-			t.Rows = append(t.Rows, []string{c.Title(), text})
-		}
+	t := Table{
+		Caption: "How far the figures can be trusted",
+		Head:    []string{"", ""},
+		Rows:    columnRows(s, checkColumns, &s.Whole),
 	}
 	for _, trend := range s.Checks.Trends {
-		t.Rows = append(t.Rows, []string{"change of " + strings.ToUpper(string(trend.Measure)) + " an hour (%)", fmt.Sprintf("%+.0f ± %.0f", 100*trend.PerHour, 100*trend.PlusMinus)})
+		t.Rows = append(t.Rows, []string{
+			"change of " + strings.ToUpper(string(trend.Measure)) + " an hour (%)",
+			fmt.Sprintf("%+.0f ± %.0f", 100*trend.PerHour, 100*trend.PlusMinus),
+		})
 	}
 	return t
 }
@@ -159,8 +175,9 @@ func cardTable(s *result.Step) Table {
 	t := Table{Caption: "Cards", Head: []string{"card", "utilization (%)", "power (W)", "hottest (°C)", "most memory (GiB)"}}
 	for _, c := range s.Serving() {
 		t.Rows = append(t.Rows, []string{
-			Clean(c.Vendor + " " + c.Device + " " + c.Name), Share.Text(gaugeMean(c.Utilization)), Number.Text(gaugeMean(c.Watts)),
-			Number.Text(gaugeMax(c.Celsius)), Number.Text(gaugeMax(c.MemoryUsed) / (1 << 30)),
+			Clean(c.Vendor + " " + c.Device + " " + c.Name),
+			Share.Text(measured(c.Utilization).Mean), Number.Text(measured(c.Watts).Mean),
+			Number.Text(measured(c.Celsius).Max), Number.Text(measured(c.MemoryUsed).Max / (1 << 30)),
 		})
 	}
 	return t
@@ -173,9 +190,9 @@ func serverTable(s *result.Step) Table {
 		return t
 	}
 	t.Rows = [][]string{
-		{"running requests, mean", Number.Text(gaugeMean(v.Running))},
-		{"waiting requests, mean", Number.Text(gaugeMean(v.Waiting))},
-		{"KV cache used, at most (%)", Share.Text(gaugeMax(v.CacheUsage))},
+		{"running requests, mean", Number.Text(measured(v.Running).Mean)},
+		{"waiting requests, mean", Number.Text(measured(v.Waiting).Mean)},
+		{"KV cache used, at most (%)", Share.Text(measured(v.CacheUsage).Max)},
 	}
 	if v.TTFTOurs {
 		t.Rows = append(t.Rows, []string{"TTFT, mean (ms)", Milliseconds.Text(v.TTFT.Mean)})

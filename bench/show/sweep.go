@@ -47,23 +47,15 @@ func sweepTable(r *result.Report, caption string, window func(*result.Step) *res
 	columns := slices.DeleteFunc(Pick(all, keys...), func(c Column) bool {
 		return !slices.ContainsFunc(r.Steps, func(s result.Step) bool { return c.text(&s, window(&s)) != unknown })
 	})
-	t := Table{Caption: caption, Head: []string{"step"}}
-	for _, c := range columns {
-		t.Head = append(t.Head, c.Title())
-	}
+	t := Table{Caption: caption, Head: append([]string{"step"}, titles(columns)...)}
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		row := []string{Clean(s.Name)}
-		for _, c := range columns {
-			row = append(row, c.text(s, window(s)))
-		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, append([]string{Clean(s.Name)}, texts(columns, s, window(s))...))
 	}
 	return t
 }
 
-// byLoad are the steps from the least load to the most. Behind those at a rate stands one
-// at --request-rate inf, which is a burst or, under a bound, a closed loop.
+// byLoad are the steps from the least load to the most: one at --request-rate inf stands behind those at a rate.
 func byLoad(steps []result.Step) []result.Step {
 	rate := func(s *result.Step) float64 { return cmp.Or(s.Rate, math.Inf(1)) }
 	return slices.SortedStableFunc(slices.Values(steps), func(a, b result.Step) int {
@@ -74,9 +66,8 @@ func byLoad(steps []result.Step) []result.Step {
 // minGoodShare is the share of good requests from which on a step meets the objectives.
 const minGoodShare = 0.99
 
-// Answer says in a sentence what the sweep shows: up to which load the objectives were
-// met, or where none were given which load brought the most output tokens, and at what
-// latencies. Of a search for the capacity it is what the server carries.
+// Answer says in a sentence up to which load the objectives were met, or without any which load brought the most output
+// tokens; of a search for the capacity what the server carries.
 func Answer(r *result.Report) string {
 	if c := capacity.FromReport(r); c != nil {
 		return capacityAnswer(r, c)
@@ -89,9 +80,12 @@ func endText(r *result.Report) string {
 	last := &r.Steps[len(r.Steps)-1]
 	switch a := &last.Account; last.Stop {
 	case runlog.StopUnreachable:
-		return fmt.Sprintf("The run ended early: the server could not be reached after %d requests. ", a.Attempted-a.Failed[openai.ReasonConnect]-a.Failed[openai.ReasonDNS]-a.Failed[openai.ReasonTLS]-a.Canceled)
+		unreached := a.Failed[openai.ReasonConnect] + a.Failed[openai.ReasonDNS] + a.Failed[openai.ReasonTLS]
+		return fmt.Sprintf("The run ended early: the server could not be reached after %d requests. ",
+			a.Attempted-a.Canceled-unreached)
 	case runlog.StopFailureRatio:
-		return fmt.Sprintf("The run ended early: %d of %d requests failed at %s. ", a.Failures(), a.Attempted-a.Canceled, Clean(last.Title()))
+		return fmt.Sprintf("The run ended early: %d of %d requests failed at %s. ",
+			a.Failures(), a.Attempted-a.Canceled, Clean(last.Title()))
 	}
 	return ""
 }
@@ -99,29 +93,18 @@ func endText(r *result.Report) string {
 // sweepAnswer is that of a run that searched for nothing.
 func sweepAnswer(r *result.Report) string {
 	steps := slices.DeleteFunc(byLoad(r.Steps), func(s result.Step) bool { return s.Account.Succeeded == 0 })
-	switch {
+	switch failures := failureTable(r).Rows; {
+	case len(steps) == 0 && len(failures) == 0:
+		return "No request succeeded."
 	case len(steps) == 0:
-		return failedAnswer(r)
-	case len(r.Objectives) > 0:
-		return objectivesAnswer(steps)
+		return fmt.Sprintf("No request succeeded. The first failure was %s: %s", failures[0][1], failures[0][3])
+	case len(r.Objectives) == 0:
+		peak := slices.MaxFunc(steps, func(a, b result.Step) int {
+			return cmp.Compare(a.Whole.OutputThroughput, b.Whole.OutputThroughput)
+		})
+		return fmt.Sprintf("Most output: %s.", outcome(&peak))
 	}
-	peak := slices.MaxFunc(steps, func(a, b result.Step) int { return cmp.Compare(a.Whole.OutputThroughput, b.Whole.OutputThroughput) })
-	return fmt.Sprintf("Most output: %s.", outcome(&peak))
-}
 
-// failedAnswer is of a report without a success.
-func failedAnswer(r *result.Report) string {
-	for i := range r.Steps {
-		s := &r.Steps[i]
-		for _, reason := range s.Account.Reasons() {
-			return Clean(fmt.Sprintf("No request succeeded. The first failure was %s: %s", reason, s.FailedAs[reason]))
-		}
-	}
-	return "No request succeeded."
-}
-
-// objectivesAnswer looks for the first load that misses the objectives.
-func objectivesAnswer(steps []result.Step) string {
 	missed := slices.IndexFunc(steps, func(s result.Step) bool {
 		return s.Overloaded() || !(s.Whole.GoodRatio() >= minGoodShare)
 	})
@@ -137,21 +120,16 @@ func objectivesAnswer(steps []result.Step) string {
 // outcome is a load, what it brought, and what a user saw of it.
 func outcome(s *result.Step) string {
 	f, high := &s.Whole, highest(s.Percentiles)
-	return fmt.Sprintf("%s (%s requests/s, %s output tokens/s, TTFT p%g %s, TPOT p%g %s, %s %% failed)", Clean(s.Title()),
-		Number.Text(f.RequestThroughput), Number.Text(f.OutputThroughput), high, latencyOrUnknown(f.Of(result.TTFT), high), high, latencyOrUnknown(f.Of(result.TPOT), high),
-		Share.Text(s.Account.FailureRatio()))
-}
-
-// latency is a percentile in milliseconds, - where there is none.
-func latency(d result.Distribution, p float64) string {
-	q, ok := d.At(p)
-	switch {
-	case !ok:
-		return unknown
-	case q.AtLeast:
-		return "> " + Milliseconds.Text(q.Value)
+	latency := func(key result.Key) string {
+		column := Pick(WindowColumns([]float64{high}), string(key)+"_"+percentileName(high))[0]
+		if text := column.text(s, f); text != unknown {
+			return fmt.Sprintf("p%g %s ms", high, text)
+		}
+		return fmt.Sprintf("p%g not known", high)
 	}
-	return Milliseconds.Text(q.Value)
+	return fmt.Sprintf("%s (%s requests/s, %s output tokens/s, TTFT %s, TPOT %s, %s %% failed)", Clean(s.Title()),
+		Number.Text(f.RequestThroughput), Number.Text(f.OutputThroughput), latency(result.TTFT), latency(result.TPOT),
+		Share.Text(s.Account.FailureRatio()))
 }
 
 // failureTable has a row for each reason for which requests of a step failed, with what the first of them said.
@@ -160,16 +138,10 @@ func failureTable(r *result.Report) Table {
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		for _, reason := range s.Account.Reasons() {
-			t.Rows = append(t.Rows, []string{Clean(s.Name), Clean(string(reason)), strconv.Itoa(s.Account.Failed[reason]), Clean(s.FailedAs[reason])})
+			t.Rows = append(t.Rows, []string{
+				Clean(s.Name), Clean(string(reason)), strconv.Itoa(s.Account.Failed[reason]), Clean(s.FailedAs[reason]),
+			})
 		}
 	}
 	return t
-}
-
-// latencyOrUnknown is a percentile with its unit, in a sentence.
-func latencyOrUnknown(d result.Distribution, p float64) string {
-	if text := latency(d, p); text != unknown {
-		return text + " ms"
-	}
-	return "not known"
 }

@@ -1,5 +1,4 @@
-// Package show writes a report as text, pictures and files: one table of columns, and
-// the forms of other tools.
+// Package show writes a report as text, pictures and files, and in the forms of other tools.
 package show
 
 import (
@@ -10,15 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
 // Formats are the names of the forms in which [Print] writes a report.
 var Formats = []string{"head", "summary", "vllm", "evalscope", "checks", "json"}
 
-// Print writes r in one of the [Formats], where that is of a step once for each. Metrics
-// are those of vLLM's block, as --percentile-metrics has them.
+// Print writes r in one of the [Formats], once for each step where the form is of a step. Metrics are those of vLLM's
+// block, as --percentile-metrics has them.
 func Print(w io.Writer, format string, r *result.Report, metrics []string) error {
 	var l lines
 	switch format {
@@ -40,11 +38,11 @@ func Print(w io.Writer, format string, r *result.Report, metrics []string) error
 			l.checks(s)
 		}
 	}
-	return l.writeTo(w)
+	_, err := io.WriteString(w, l.String())
+	return err
 }
 
-// headings say what was run, where and when, a line for each log: figures that are pasted
-// somewhere should say whose they are.
+// headings say what was run, where and when, a line for each log, so that pasted figures say whose they are.
 func headings(r *result.Report) []string {
 	var all []string
 	for i := range r.Runs {
@@ -55,57 +53,41 @@ func headings(r *result.Report) []string {
 	return all
 }
 
-// summary writes the sweep as one table, or the levels of a search for the capacity, the
-// warnings, and the [Answer].
+// summary writes the sweep or the levels of a search for the capacity, the warnings, and the [Answer].
 func (l *lines) summary(r *result.Report) {
-	t := summaryTable(r)
-	if c := capacity.FromReport(r); c != nil {
-		t = levelTable(c)
-	}
-	l.line("")
-	l.table(t)
+	l.table(withRows(levelTable(r), summaryTable(r))[0])
 	if len(r.Objectives) > 0 {
 		l.line("good: %s", r.Objectives)
 	}
-	if failures := failureTable(r); len(failures.Rows) > 0 {
-		l.line("")
-		l.table(failures)
+	for _, t := range withRows(failureTable(r)) {
+		l.table(t)
 	}
-	l.caches(r)
-	l.warnings(warnings(r))
-	l.line("")
-	l.line("%s", Answer(r))
-}
-
-// caches writes how much prefix caches could have served, and did.
-func (l *lines) caches(r *result.Report) {
 	for i := range r.Steps {
-		s, of := &r.Steps[i], "cache"
+		s, subject := &r.Steps[i], "cache"
 		if len(r.Steps) > 1 {
-			of += " at " + Clean(s.Title())
+			subject += " at " + Clean(s.Title())
 		}
 		if text := cacheText(s.Cache); text != "" {
-			l.line("%s: %s", of, text)
+			l.line("%s: %s", subject, text)
 		}
 	}
+	l.warnings(warnings(r))
+	l.line("\n%s", Answer(r))
 }
 
 // checks writes what says how far the figures of a step can be trusted.
 func (l *lines) checks(s *result.Step) {
 	v := newStepView(s)
-	l.line("")
-	l.line("Checks, %s", v.Heading)
+	l.line("\nChecks, %s", v.Heading)
 	for _, text := range v.Facts {
 		l.line("  %s", text)
 	}
 	for _, t := range v.Tables {
-		l.line("")
 		l.table(t)
 	}
 	l.warnings(v.Warnings)
 }
 
-// warnings writes what makes figures doubtful.
 func (l *lines) warnings(all []string) {
 	if len(all) > 0 {
 		l.line("")
@@ -115,12 +97,11 @@ func (l *lines) warnings(all []string) {
 	}
 }
 
-// figuresIn are what the same warning about two steps differs in. \b leaves the 4 of
-// http_4xx alone.
+// figuresIn are what the same warning about two steps differs in. \b leaves the 4 of http_4xx alone.
 var figuresIn = regexp.MustCompile(`\b[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?(?:[nµm]?s\b)?`)
 
-// warnings are those of the report, then those of its steps. Of those that differ only in
-// figures there is the last, behind the names of all steps that have one.
+// warnings are those of the report, then those of its steps. Of those that differ only in figures there is the last,
+// behind the names of all steps that have one.
 func warnings(r *result.Report) []string {
 	all := r.Notes()
 	if len(r.NotRun) > 0 {

@@ -3,9 +3,13 @@ package show
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"io"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
@@ -18,18 +22,17 @@ type vllmLatency struct {
 	key                 result.Key
 }
 
-var vllmLatencies = []vllmLatency{
-	{"ttft", "TTFT", "Time to First Token", result.TTFT},
-	{"tpot", "TPOT", "Time per Output Token (excl. 1st token)", result.TPOT},
-	{"itl", "ITL", "Inter-token Latency", result.ITL},
-	{"e2el", "E2EL", "End-to-end Latency", result.E2E},
-	{"client_queue_time", "Client Queue Time", "Client-side Queueing", result.Queue},
-	{"e2el_including_client_queue", "E2EL incl. Client Queue", "Queue-inclusive End-to-end Latency", result.E2EFromPlanned},
-}
-
-// vllmShown are the latencies that --percentile-metrics asked for.
-func vllmShown(metrics []string) []vllmLatency {
-	return slices.DeleteFunc(slices.Clone(vllmLatencies), func(l vllmLatency) bool { return !slices.Contains(metrics, l.metric) })
+// vllmLatencies are those that --percentile-metrics asked for.
+func vllmLatencies(metrics []string) []vllmLatency {
+	all := []vllmLatency{
+		{"ttft", "TTFT", "Time to First Token", result.TTFT},
+		{"tpot", "TPOT", "Time per Output Token (excl. 1st token)", result.TPOT},
+		{"itl", "ITL", "Inter-token Latency", result.ITL},
+		{"e2el", "E2EL", "End-to-end Latency", result.E2E},
+		{"client_queue_time", "Client Queue Time", "Client-side Queueing", result.Queue},
+		{"e2el_including_client_queue", "E2EL incl. Client Queue", "Queue-inclusive End-to-end Latency", result.E2EFromPlanned},
+	}
+	return slices.DeleteFunc(all, func(l vllmLatency) bool { return !slices.Contains(metrics, l.metric) })
 }
 
 // vllmStatistic is one statistic of a latency.
@@ -41,8 +44,8 @@ type vllmStatistic struct {
 // vllmStatistics are those of vLLM; without samples they are 0, as vLLM has them.
 func vllmStatistics(s *result.Step, key result.Key) []vllmStatistic {
 	d := s.Whole.Of(key)
-	middle, _ := d.At(50)
-	all := []vllmStatistic{{"Mean", d.Mean * 1e3}, {"Median", middle.Value * 1e3}, {"Std", d.Std * 1e3}}
+	median, _ := d.At(50)
+	all := []vllmStatistic{{"Mean", d.Mean * 1e3}, {"Median", median.Value * 1e3}, {"Std", d.Std * 1e3}}
 	for _, p := range s.Percentiles {
 		v, _ := d.At(p)
 		all = append(all, vllmStatistic{strings.ToUpper(percentileName(p)), v.Value * 1e3})
@@ -50,11 +53,9 @@ func vllmStatistics(s *result.Step, key result.Key) []vllmStatistic {
 	return all
 }
 
-// vllmTitle is the head of the block.
 const vllmTitle = `============ Serving Benchmark Result ============`
 
-// vllmFigures are a step's settings and figures: their keys in the result file, and their
-// labels in the block.
+// vllmFigures are a step's settings and figures: their keys in the result file, and their labels in the block.
 var vllmFigures = []struct {
 	key, label string
 	value      func(*result.Step) any
@@ -82,9 +83,8 @@ func settingOr[T int | float64](v T, other any) any {
 	return v
 }
 
-// vllm writes the block "Serving Benchmark Result" of a whole step, with the names, the
-// order and the widths of vLLM benchmarks/serve.py. The users of a closed loop are its
-// maximum request concurrency; the peak of the output counts tokens, not chunks.
+// vllm writes the block "Serving Benchmark Result" of a whole step as vLLM benchmarks/serve.py does. The users of a
+// closed loop are its maximum request concurrency; the peak of the output counts tokens, not chunks.
 func (l *lines) vllm(s *result.Step, metrics []string) {
 	l.line(vllmTitle)
 	for _, f := range vllmFigures {
@@ -99,7 +99,7 @@ func (l *lines) vllm(s *result.Step, metrics []string) {
 			}
 		}
 	}
-	for _, latency := range vllmShown(metrics) {
+	for _, latency := range vllmLatencies(metrics) {
 		left := (len(vllmTitle) - len(latency.title)) / 2 // an odd mark is on the right, as in Python
 		l.line("%s%s%s", strings.Repeat("-", left), latency.title, strings.Repeat("-", len(vllmTitle)-len(latency.title)-left))
 		for _, v := range vllmStatistics(s, latency.key) {
@@ -117,12 +117,31 @@ func bound(s *runlog.Step) int { return cmp.Or(s.Concurrency, s.MaxConcurrency) 
 // vllmDate is Python's "%Y%m%d-%H%M%S".
 const vllmDate = "20060102-150405"
 
-// VLLMResult writes a step of r as vLLM's --save-result does: one object on one line,
-// with the keys of vLLM benchmarks/serve.py, and ours under the one key "x". Statistics
-// are milliseconds; figures of each request are in the log. The rate is "inf" where
-// requests were not paced, and the burstiness "inf" where gaps were equal. Metadata stand
-// at the top, as vLLM has them, except those that would replace another key: all of them
-// are in "x" too.
+// VLLMFileName is vLLM's {backend}-{rate}qps[-concurrency{N}]-{model}-{date}.json, the model without its folders.
+func VLLMFileName(run *runlog.Run, s *result.Step, when time.Time) string {
+	rate, concurrency := "inf", ""
+	if s.Rate > 0 {
+		rate = pythonFloat(s.Rate)
+	}
+	if n := bound(&s.Step); n > 0 {
+		concurrency = fmt.Sprintf("-concurrency%d", n)
+	}
+	return fmt.Sprintf("%s-%sqps%s-%s-%s%s.json", FileName(vllmBackend(run), "accelbench"), rate, concurrency,
+		FileName(path.Base(run.Model), "model"), when.Format(vllmDate), repeatName(s))
+}
+
+// repeatName tells repeats of one level apart; the first goes without.
+func repeatName(s *result.Step) string {
+	if s.Repeat == 0 {
+		return ""
+	}
+	return "_r" + strconv.Itoa(s.Repeat+1)
+}
+
+// VLLMResult writes a step of r as vLLM's --save-result does: one object on one line, with the keys of vLLM
+// benchmarks/serve.py, and ours under the one key "x". Statistics are milliseconds; figures of each request are in the
+// log. The rate is "inf" where requests were not paced, and the burstiness "inf" where gaps were equal. Metadata stand
+// at the top, as vLLM has them, except those that would replace another key: all of them are in "x" too.
 func VLLMResult(w io.Writer, r *result.Report, s *result.Step, metrics []string) error {
 	run, object := r.Runs[0], map[string]any{}
 	for key, value := range run.Metadata {
@@ -143,7 +162,7 @@ func VLLMResult(w io.Writer, r *result.Report, s *result.Step, metrics []string)
 		"program": "accelbench", "version": run.Version, "schema": jsonSchema, "complete": r.Complete,
 		"runs": r.Runs, "metadata": run.Metadata, "step": newJSONStep(s),
 	}
-	for _, latency := range vllmShown(metrics) {
+	for _, latency := range vllmLatencies(metrics) {
 		for _, v := range vllmStatistics(s, latency.key) {
 			object[strings.ToLower(v.name)+"_"+latency.metric+"_ms"] = v.millis
 		}

@@ -26,16 +26,13 @@ const capacityCommand = "capacity"
 // rampUpPerUser is how long after one another users start, so that not all wait for one another's prefill.
 const rampUpPerUser = 20 * time.Millisecond
 
-// capacityFlags are the flags of a search for the capacity: those of a run, with a
-// range in place of its levels.
+// capacityFlags are the flags of a search for the capacity: those of a run, with a range in place of its levels.
 type capacityFlags struct {
 	runFlags
-	search     runlog.Capacity
-	usersOrNil []float64 // the ranges that were given, least and most
-	ratesOrNil []float64
+	search       runlog.Capacity
+	users, rates []float64 // the least and the most; nil where not given
 }
 
-// registerCapacity adds the command.
 func registerCapacity(app *kingpin.Application, args []string, commands map[string]command) {
 	c := app.Command(capacityCommand, "Find how much load an endpoint carries within objectives: double the load until one is missed, then halve the gap.")
 	s := &capacityFlags{}
@@ -48,9 +45,9 @@ func registerCapacity(app *kingpin.Application, args []string, commands map[stri
 // registerRange adds what is searched for, and where.
 func (s *capacityFlags) registerRange(c *kingpin.CmdClause) {
 	s.load.requests, s.load.repeat = math.MaxInt32, 1
-	c.Flag("slo", "Objective such as ttft:p90<2s, tpot:p90<100ms, failures<1%; repeatable.").Required().PlaceHolder("SLO").SetValue(parsedFlag(s.addObjective))
-	c.Flag("max-concurrency", "Least and most users to try. Default: 1..256.").PlaceHolder("A..B").SetValue(parsed(&s.usersOrNil, parseRange(true)))
-	c.Flag("request-rate", "Least and most requests per second, in place of users.").PlaceHolder("A..B").SetValue(parsed(&s.ratesOrNil, parseRange(false)))
+	c.Flag("slo", "Objective such as ttft:p90<2s, tpot:p90<100ms, failures<1%; repeatable.").Required().PlaceHolder("SLO").SetValue(appended(&s.search.Objectives, parseSLO))
+	c.Flag("max-concurrency", "Least and most users to try. Default: 1..256.").PlaceHolder("A..B").SetValue(parsed(&s.users, parseRange(true)))
+	c.Flag("request-rate", "Least and most requests per second, in place of users.").PlaceHolder("A..B").SetValue(parsed(&s.rates, parseRange(false)))
 	c.Flag("num-prompts", "Requests of each level. Default: 8 for each user, or five times the p90 of E2E at a rate, and more while that is too short to tell.").
 		PlaceHolder("N").IsSetByUser(&s.load.requestsSet).SetValue(parsed(&s.load.requests, parseCount))
 	c.Flag("duration", "How long each level sends requests, in place of their number.").PlaceHolder("D").DurationVar(&s.load.duration)
@@ -58,17 +55,16 @@ func (s *capacityFlags) registerRange(c *kingpin.CmdClause) {
 	c.Flag("repeat", "Number of times at most that a level at the edge is run.").Default("3").SetValue(parsed(&s.search.Repeat, parseCount))
 }
 
-// addObjective reads an objective.
-func (s *capacityFlags) addObjective(text string) error {
+// parseSLO reads an objective of a percentile, or of failures.
+func parseSLO(text string) (openai.Objective, error) {
 	o, err := openai.ParseObjective(text)
 	if err == nil && o.Percentile == 0 && o.Measure != openai.Failures {
 		err = errors.New("want a percentile and a time, such as ttft:p90<2s")
 	}
 	if err != nil {
-		return fmt.Errorf("%q: %w", text, err)
+		return o, fmt.Errorf("%q: %w", text, err)
 	}
-	s.search.Objectives = append(s.search.Objectives, o)
-	return nil
+	return o, nil
 }
 
 // parseRange reads the least and the most load of a search, 1..256 or 0.5..20.
@@ -89,7 +85,7 @@ func parseRange(isWhole bool) func(string) ([]float64, error) {
 
 // setSearch completes the search, and gives the run its greatest load, so that its flags are checked for it.
 func (s *capacityFlags) setSearch() error {
-	if s.usersOrNil != nil && s.ratesOrNil != nil {
+	if s.users != nil && s.rates != nil {
 		return errors.New("--max-concurrency and --request-rate are given: one of them is searched for")
 	}
 	// Percentiles are of the successes and of those who waited: refusals are in none.
@@ -97,15 +93,15 @@ func (s *capacityFlags) setSearch() error {
 		s.search.Objectives = append(s.search.Objectives, openai.Objective{Measure: openai.Failures, Limit: 0.01})
 	}
 	s.search.Grows = !s.load.requestsSet && s.load.duration == 0
-	if s.ratesOrNil != nil {
-		s.search.Variable, s.search.From, s.search.To = runlog.VariableRequestRate, s.ratesOrNil[0], s.ratesOrNil[1]
+	if s.rates != nil {
+		s.search.Variable, s.search.From, s.search.To = runlog.VariableRequestRate, s.rates[0], s.rates[1]
 		s.load.rates = []float64{s.search.To}
 		return nil
 	}
-	s.search.Variable, s.search.From, s.search.To = runlog.VariableConcurrency, 1, 256
-	if s.usersOrNil != nil {
-		s.search.From, s.search.To = s.usersOrNil[0], s.usersOrNil[1]
+	if s.users == nil {
+		s.users = []float64{1, 256}
 	}
+	s.search.Variable, s.search.From, s.search.To = runlog.VariableConcurrency, s.users[0], s.users[1]
 	s.load.users = []int{int(s.search.To)}
 	if !s.load.rampUpSet {
 		s.load.rampUp = time.Duration(s.search.To) * rampUpPerUser
@@ -118,7 +114,7 @@ func (s *capacityFlags) find(ctx context.Context, args []string, stdout, stderr 
 	if err := s.setSearch(); err != nil {
 		return exitUsage, usage(err)
 	}
-	cfg, options, err := s.prepare(args, stderr)
+	cfg, err := s.prepare(args, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
@@ -144,29 +140,35 @@ func (s *capacityFlags) find(ctx context.Context, args []string, stdout, stderr 
 		stop()
 		return exitNothing, err
 	}
-	finder := capacity.Finder{Search: &s.search, Most: most, Options: options, Put: session.Step, Progress: func(step *result.Step, j capacity.Judgement) {
+	finder := capacity.Finder{Search: &s.search, Most: most, Options: s.render.options, Put: session.Step}
+	finder.Progress = func(step *result.Step, j capacity.Judgement) {
 		if !s.out.quiet {
-			texts := map[capacity.Verdict]string{capacity.Met: "met the objectives", capacity.Missed: "missed the objectives", capacity.Void: "could not be judged: " + j.Why}
-			fmt.Fprintf(stderr, "accelbench: %s %s\n", step.Title(), texts[j.Verdict])
+			text := [...]string{
+				capacity.Met: "met the objectives", capacity.Missed: "missed the objectives",
+				capacity.Void: "could not be judged: " + j.Why,
+			}[j.Verdict]
+			fmt.Fprintf(stderr, "accelbench: %s %s\n", step.Title(), text)
 		}
-	}}
+	}
 	searchErr := finder.Run(ctx)
 	ended, err := session.Close()
 	stop()
 	printNotes(stderr, ended.Notes)
-	isEnd := errors.Is(searchErr, capacity.ErrGone) || errors.Is(searchErr, capacity.ErrRefused)
+	isRefused := errors.Is(searchErr, capacity.ErrRefused)
+	isEnd := isRefused || errors.Is(searchErr, capacity.ErrGone)
 	if !isEnd {
 		err = cmp.Or(searchErr, err)
 	}
-	r, code, err := s.report(ended, err, options, stdout, stderr, s.saveResults)
+	r, code, err := s.report(ended, err, stdout, stderr, s.saveResults)
+	isNone := r != nil && capacity.FromReport(r).Value == 0
 	switch {
-	case isEnd && r != nil && capacity.FromReport(r).Value == 0 && errors.Is(searchErr, capacity.ErrRefused):
+	case isRefused && isNone:
 		return exitNothing, searchErr
 	case isEnd && (code == exitMeasured || code == exitFailures):
 		return exitFailures, searchErr
 	case code != exitMeasured || err != nil:
 		return code, err
-	case capacity.FromReport(r).Value == 0:
+	case isNone:
 		return exitNothing, nil
 	}
 	return exitMeasured, nil

@@ -30,7 +30,7 @@ type compareFlags struct {
 	ready    time.Duration
 	output   string
 	json     bool
-	unbound  string   // command whose bindings are the sides, if any
+	bindings string   // command whose bindings are the sides, if any
 	commands []string // that are the sides, if any
 	machine  machineFlags
 }
@@ -44,7 +44,7 @@ func registerCompare(app *kingpin.Application, args []string, commands map[strin
 		PlaceHolder("COMMAND").StringsVar(&s.commands)
 	c.Flag("bindings", "Command of a server, with {} where the binding goes: '{} vllm serve MODEL'. The sides are unbound, bound to the node of its cards, "+
 		"bound to each other node, and interleaved over all nodes, by numactl and what the exporter's page says of the machine.").
-		PlaceHolder("COMMAND").StringVar(&s.unbound)
+		PlaceHolder("COMMAND").StringVar(&s.bindings)
 	s.machine.register(c)
 	c.Flag("repeat", "Number of times each server is started and measured. Default: the least that can find a difference between so many sides.").
 		PlaceHolder("N").SetValue(parsed(&s.repeat, parseCount))
@@ -53,11 +53,11 @@ func registerCompare(app *kingpin.Application, args []string, commands map[strin
 	c.Flag("json", "Print JSON.").BoolVar(&s.json)
 	commands[compareCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		switch {
-		case s.unbound != "" && s.commands != nil:
+		case s.bindings != "" && s.commands != nil:
 			return exitUsage, usage(errors.New("give --bindings or --command, not both"))
 		case len(s.commands) == 1:
 			return exitUsage, usage(errors.New("--command is given once: two sides or more are needed"))
-		case s.unbound != "" || s.commands != nil:
+		case s.bindings != "" || s.commands != nil:
 			return s.measure(ctx, args, stdout, stderr)
 		case len(s.words) < 2:
 			return exitUsage, usage(errors.New("two folders of runs are needed, or --command or --bindings with the flags of run after --"))
@@ -118,8 +118,7 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// measure runs the servers in turns, under the load that the flags after -- say, and
-// compares.
+// measure runs the servers in turns, under the load that the flags after -- say, and compares.
 func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stderr io.Writer) (int, error) {
 	plan, err := s.plan(ctx, stderr)
 	if err != nil {
@@ -129,7 +128,7 @@ func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stder
 	if err != nil {
 		return exitNothing, err
 	}
-	cfg, _, err := flags.prepare(args, stderr)
+	cfg, err := flags.prepare(args, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
@@ -138,13 +137,7 @@ func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stder
 	plan.Measure = func(ctx context.Context, t compare.Turn) (goOn bool, err error) {
 		cfg.Folder, cfg.FolderSuffix = t.Folder, nil
 		cfg.Run.Side, cfg.Run.Server = t.Side.Name, &t.Side.Server
-		watchers, stop, err := flags.watchers(ctx, stderr)
-		if err != nil {
-			return false, err
-		}
-		one, err := load.Run(ctx, cfg, watchers...)
-		stop()
-		printNotes(stderr, one.Notes)
+		one, err := flags.run(ctx, cfg, stderr)
 		all.Attempted += one.Attempted
 		all.Succeeded += one.Succeeded
 		all.Stop = one.Stop
@@ -171,8 +164,7 @@ func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stder
 	return exitFailures, errors.New("the servers of some sides did not start")
 }
 
-// plan returns the turns of the servers, and says how many there are. It fails where so few
-// could find no difference.
+// plan returns the turns of the servers, and says how many there are. It fails where so few could find no difference.
 func (s *compareFlags) plan(ctx context.Context, stderr io.Writer) (*compare.Plan, error) {
 	sides, err := s.sides(ctx, stderr)
 	if err != nil {
@@ -192,8 +184,7 @@ func (s *compareFlags) plan(ctx context.Context, stderr io.Writer) (*compare.Pla
 	}, nil
 }
 
-// sides are the servers to start: those of the commands, or one under each binding that the
-// exporter's page asks for.
+// sides are the servers to start: those of the commands, or one under each binding that the exporter's page asks for.
 func (s *compareFlags) sides(ctx context.Context, stderr io.Writer) (sides []compare.PlannedSide, err error) {
 	for i, line := range s.commands {
 		command, err := compare.ParseCommand(line)
@@ -202,7 +193,7 @@ func (s *compareFlags) sides(ctx context.Context, stderr io.Writer) (sides []com
 		}
 		sides = append(sides, compare.PlannedSide{Name: strconv.Itoa(i + 1), Command: command})
 	}
-	if s.unbound == "" {
+	if s.bindings == "" {
 		return sides, nil
 	}
 	machine, err := s.machine.read(ctx)
@@ -214,7 +205,7 @@ func (s *compareFlags) sides(ctx context.Context, stderr io.Writer) (sides []com
 		return nil, fmt.Errorf("--bindings: %w", err)
 	}
 	for _, b := range bindings {
-		command, err := compare.ParseBound(s.unbound, b.Prefix)
+		command, err := compare.ParseBound(s.bindings, b.Prefix)
 		if err != nil {
 			return nil, usage(fmt.Errorf("--bindings: %w", err))
 		}

@@ -61,8 +61,8 @@ func (d *dataFlags) register(c *kingpin.CmdClause) {
 	c.Flag("timed-trace-chunk-hash-size", "").Hidden().Default("16").SetValue(parsed(&o.Trace.Block, parseCount))
 }
 
-// dataset returns the data set that the flags name, by its name, else as the file looks, else
-// random. Its error is of the command line, unless the file cannot be read.
+// dataset is the data set that the flags name, by its name, else as the file looks, else random. Its error is of the
+// command line, unless the file cannot be read.
 func (d *dataFlags) dataset() (c dataset.Config, err error) {
 	c = d.config
 	c.Path, c.Kind = d.path, dataset.Random

@@ -13,7 +13,6 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/config"
-	"github.com/prometheus/common/version"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
@@ -65,16 +64,6 @@ func (e *endpointFlags) address() (base string, api openai.API, err error) {
 	return u.String(), cmp.Or(api, openai.Completions), nil
 }
 
-// client is how to reach the endpoint, over connections that are kept as a
-// production client keeps them.
-func (e *endpointFlags) client(base string) (openai.Config, error) {
-	http, err := e.http()
-	if err != nil {
-		return openai.Config{}, err
-	}
-	return openai.Config{BaseURL: base, HTTP: http, KeepAlive: !e.closes, UserAgent: "accelbench/" + version.Version}, nil
-}
-
 // http is the HTTP client's configuration: the file's, and the flags' in it.
 func (e *endpointFlags) http() (config.HTTPClientConfig, error) {
 	c, err := loadHTTP("--http-config", e.httpConfig)
@@ -91,7 +80,27 @@ func (e *endpointFlags) http() (config.HTTPClientConfig, error) {
 	case key != "" && c.Authorization == nil && c.BasicAuth == nil && c.OAuth2 == nil:
 		c.Authorization = &config.Authorization{Type: "Bearer", Credentials: config.Secret(key)}
 	}
-	return c, e.addHeaders(&c)
+	for name, text := range e.headers {
+		text = strings.TrimSpace(text)
+		switch {
+		case strings.EqualFold(name, "Authorization"): // which must not follow to other hosts
+			kind, credentials, _ := strings.Cut(text, " ")
+			c.Authorization = &config.Authorization{Type: kind, Credentials: config.Secret(credentials)}
+		case strings.EqualFold(name, "Connection") && strings.EqualFold(text, "close"):
+			e.closes = true
+		default:
+			if c.HTTPHeaders == nil {
+				c.HTTPHeaders = &config.Headers{Headers: map[string]config.Header{}}
+			}
+			c.HTTPHeaders.Headers[name] = config.Header{Secrets: []config.Secret{config.Secret(text)}}
+		}
+	}
+	if c.HTTPHeaders != nil {
+		if err := c.HTTPHeaders.Validate(); err != nil {
+			return c, usage(fmt.Errorf("--header: %w", err))
+		}
+	}
+	return c, nil
 }
 
 // quotedText is what an error quotes of a configuration: it may be a secret.
@@ -113,32 +122,4 @@ func loadHTTP(flag, path string) (config.HTTPClientConfig, error) {
 	}
 	c.SetDirectory(filepath.Dir(path))
 	return *c, nil
-}
-
-// addHeaders adds what --header gives. Authorization is no header like others: it must
-// not follow to other hosts.
-func (e *endpointFlags) addHeaders(c *config.HTTPClientConfig) error {
-	for name, text := range e.headers {
-		text = strings.TrimSpace(text)
-		if strings.EqualFold(name, "Authorization") {
-			kind, credentials, _ := strings.Cut(text, " ")
-			c.Authorization = &config.Authorization{Type: kind, Credentials: config.Secret(credentials)}
-			continue
-		}
-		if strings.EqualFold(name, "Connection") && strings.EqualFold(text, "close") {
-			e.closes = true
-			continue
-		}
-		if c.HTTPHeaders == nil {
-			c.HTTPHeaders = &config.Headers{Headers: map[string]config.Header{}}
-		}
-		c.HTTPHeaders.Headers[name] = config.Header{Secrets: []config.Secret{config.Secret(text)}}
-	}
-	if c.HTTPHeaders == nil {
-		return nil
-	}
-	if err := c.HTTPHeaders.Validate(); err != nil {
-		return usage(fmt.Errorf("--header: %w", err))
-	}
-	return nil
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
 
-// registerEvalscope adds the command that takes the command lines of evalscope-perf 1.0.0:
-// a run with its flags, its defaults and its output.
+// registerEvalscope adds a run with the flags, the defaults and the output of evalscope-perf 1.0.0.
 func registerEvalscope(app *kingpin.Application, args []string, commands map[string]command) {
 	c := app.Command("evalscope-perf", "Run a command line of evalscope-perf: print its summary, and leave {model}_{dataset}_p{P}.txt "+
 		"and performance_metrics.png in the working directory. The report of run is kept too. "+
@@ -38,31 +37,25 @@ func (s *runFlags) registerEvalscope(c *kingpin.CmdClause) {
 	s.data.config.Trace.Second, s.data.config.Trace.Block = 1, 16
 	s.data.config.DisableShuffle = true
 	s.render.formats = []string{"head", "evalscope", "summary"}
-	c.Flag("parallels", "Users who each wait for their answer; repeatable: a sweep.").Default("1").SetValue(parsedFlag(s.load.addUsers))
+	c.Flag("parallels", "Users who each wait for their answer; repeatable: a sweep.").Default("1").SetValue(appended(&s.load.users, parseCount))
 	c.Flag("n", "Requests of each step.").Default("1000").SetValue(parsed(&s.load.requests, parseCount))
 	c.Flag("read-timeout", "Timeout of a request in seconds.").Default("30").SetValue(parsed(&s.load.timeout, parseSeconds))
 	c.Flag("dataset", "Kind of the file. Default: as it looks.").PlaceHolder("NAME").StringVar(&s.data.kind)
 	c.Flag("min-prompt-length", "Shorter prompts are left out, in characters.").Default("0").IntVar(&s.data.config.MinPromptLength)
 	c.Flag("max-prompt-length", "Longer prompts are left out, in characters.").Default("256").IntVar(&s.data.config.MaxPromptLength)
 	c.Flag("max-tokens", "Most tokens of an answer. Default: the server's.").PlaceHolder("N").SetValue(parsed(&s.data.outputLen, parseCount))
-	c.Flag("stop", "Where an answer ends; repeatable.").Default("<|im_end|>").SetValue(s.ask.stops())
+	var stops []string
+	s.ask.members = map[string]json.RawMessage{}
+	c.Flag("stop", "Where an answer ends; repeatable.").Default("<|im_end|>").SetValue(parsedFlag(func(text string) (err error) {
+		stops = append(stops, text)
+		s.ask.members["stop"], err = json.Marshal(stops)
+		return err
+	}))
 	s.out.registerRun(c)
 	evalscopeIgnored.register(c, &s.ignored)
 }
 
-// stops is a flag whose values become the member stop of each request's body.
-func (a *requestFlags) stops() parsedFlag {
-	a.members = map[string]json.RawMessage{}
-	var all []string
-	return func(text string) (err error) {
-		all = append(all, text)
-		a.members["stop"], err = json.Marshal(all)
-		return err
-	}
-}
-
-// saveEvalscope writes into the working directory what evalscope-perf leaves there: a
-// summary for each number of users, and the picture of all.
+// saveEvalscope writes into the working directory a summary for each number of users, and the picture of all.
 func saveEvalscope(r *result.Report, stderr io.Writer) error {
 	for i := range r.Steps {
 		step := &result.Report{Steps: r.Steps[i : i+1]}

@@ -1,13 +1,20 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -53,31 +60,24 @@ func (l *loadFlags) registerShape(c *kingpin.CmdClause) {
 	c.Flag("seed", "Seed of prompts and gaps; give each machine its own.").Default("0").Uint64Var(&l.seed)
 }
 
-// addUsers adds a level to the sweep.
-func (l *loadFlags) addUsers(text string) error {
-	n, err := parseCount(text)
-	l.users = append(l.users, n)
-	return err
-}
-
 // check says what is wrong with a load.
 func (l *loadFlags) check(replay bool) error {
 	paced := slices.ContainsFunc(l.rates, func(rate float64) bool { return !math.IsInf(rate, 1) })
-	for _, rule := range []struct {
-		broken bool
-		text   string
-	}{
-		{l.warmups < 0, "--num-warmups must not be negative"},
-		{min(l.duration, l.rampUp, l.timeout, l.idle) < 0, "a duration must not be negative"},
-		{!l.start.IsZero() && time.Since(l.start) > time.Minute, "--start-at is in the past"},
-		{!(l.maxFailures >= 0 && l.maxFailures <= 1), "--max-failure-ratio must be from 0 to 1"},
-		{len(l.rates) > 0 && len(l.users) > 1, "--max-concurrency is a list, and --request-rate is given: one of them is the sweep"},
-		{replay && (paced || len(l.users) > 1 || l.rampUp > 0), "a timed_trace has its own times: give one --max-concurrency, and neither --request-rate nor --ramp-up"},
-		{l.timesSet && l.selfTimed != replay, "--self-timed is of a timed_trace, which always keeps its times"},
-	} {
-		if rule.broken {
-			return errors.New(rule.text)
-		}
+	switch {
+	case l.warmups < 0:
+		return errors.New("--num-warmups must not be negative")
+	case min(l.duration, l.rampUp, l.timeout, l.idle) < 0:
+		return errors.New("a duration must not be negative")
+	case !l.start.IsZero() && time.Since(l.start) > time.Minute:
+		return errors.New("--start-at is in the past")
+	case !(l.maxFailures >= 0 && l.maxFailures <= 1):
+		return errors.New("--max-failure-ratio must be from 0 to 1")
+	case len(l.rates) > 0 && len(l.users) > 1:
+		return errors.New("--max-concurrency is a list, and --request-rate is given: one of them is the sweep")
+	case replay && (paced || len(l.users) > 1 || l.rampUp > 0):
+		return errors.New("a timed_trace has its own times: give one --max-concurrency, and neither --request-rate nor --ramp-up")
+	case l.timesSet && l.selfTimed != replay:
+		return errors.New("--self-timed is of a timed_trace, which always keeps its times")
 	}
 	return nil
 }
@@ -90,12 +90,13 @@ func (l *loadFlags) steps(replay bool) ([]runlog.Step, error) {
 	var steps []runlog.Step
 	for repeat := range l.repeat {
 		for _, s := range l.levels(replay) {
+			isBurst := s.Arrival == runlog.ArrivalBurst
 			s.Index, s.Repeat = len(steps), repeat
 			s.Requests, s.Duration = l.requests, l.duration
-			if l.duration > 0 && !l.requestsSet && s.Arrival != runlog.ArrivalBurst {
+			if l.duration > 0 && !l.requestsSet && !isBurst {
 				s.Requests = 0
 			}
-			if s.Arrival != runlog.ArrivalBurst && !replay {
+			if !isBurst && !replay {
 				s.RampUp = l.rampUp
 			}
 			s.Timeout, s.MaxFailureRatio, s.Warmups = l.timeout, l.maxFailures, l.warmups
@@ -105,8 +106,8 @@ func (l *loadFlags) steps(replay bool) ([]runlog.Step, error) {
 	return steps, nil
 }
 
-// levels are the loads of a sweep: the times of a trace, rates or users. As with vLLM's
-// tool, no rate is an infinite one: users where their number is bounded, else all at once.
+// levels are the loads of a sweep: the times of a trace, rates or users. As with vLLM's tool, no rate is an infinite
+// one: users where their number is bounded, else all at once.
 func (l *loadFlags) levels(replay bool) []runlog.Step {
 	bound := 0
 	if len(l.users) == 1 {
@@ -115,37 +116,83 @@ func (l *loadFlags) levels(replay bool) []runlog.Step {
 	if replay {
 		return []runlog.Step{{Arrival: runlog.ArrivalReplay, MaxConcurrency: bound}}
 	}
+	burst := runlog.Step{Arrival: runlog.ArrivalBurst}
 	var steps []runlog.Step
 	for _, rate := range l.rates {
+		s := runlog.Step{Arrival: runlog.ArrivalGamma, Rate: rate, MaxConcurrency: bound, Burstiness: l.burstiness}
 		switch {
-		case !math.IsInf(rate, 1):
-			steps = append(steps, l.paced(rate, bound))
-		case bound > 0:
-			steps = append(steps, runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: bound})
-		default:
-			steps = append(steps, runlog.Step{Arrival: runlog.ArrivalBurst})
+		case math.IsInf(rate, 1) && bound > 0:
+			s = runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: bound}
+		case math.IsInf(rate, 1):
+			s = burst
+		case math.IsInf(l.burstiness, 1):
+			s.Arrival, s.Burstiness = runlog.ArrivalConstant, 0
+		case l.burstiness == 1:
+			s.Arrival = runlog.ArrivalPoisson
+		}
+		steps = append(steps, s)
+	}
+	if len(l.rates) == 0 {
+		for _, n := range l.users {
+			steps = append(steps, runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: n})
 		}
 	}
-	if len(l.rates) > 0 {
-		return steps
-	}
-	for _, n := range l.users {
-		steps = append(steps, runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: n})
-	}
 	if len(steps) == 0 {
-		return []runlog.Step{{Arrival: runlog.ArrivalBurst}}
+		return []runlog.Step{burst}
 	}
 	return steps
 }
 
-// paced is a step of an open loop.
-func (l *loadFlags) paced(rate float64, bound int) runlog.Step {
-	s := runlog.Step{Arrival: runlog.ArrivalGamma, Rate: rate, MaxConcurrency: bound, Burstiness: l.burstiness}
-	switch {
-	case math.IsInf(l.burstiness, 1):
-		s.Arrival, s.Burstiness = runlog.ArrivalConstant, 0
-	case l.burstiness == 1:
-		s.Arrival = runlog.ArrivalPoisson
+// requestFlags say what a request asks beside its prompt.
+type requestFlags struct {
+	ignoreEOS, ignoreEOSSet bool
+	continuousUsage         bool
+	members                 map[string]json.RawMessage // of the body, by flags of their own
+	extra                   string
+}
+
+func (a *requestFlags) register(c *kingpin.CmdClause) {
+	a.members = map[string]json.RawMessage{}
+	c.Flag("ignore-eos", "Answers of full length. Default: for random, timed_trace and made conversations.").IsSetByUser(&a.ignoreEOSSet).BoolVar(&a.ignoreEOS)
+	c.Flag("continuous-usage", "Ask for the usage with every chunk: ITL per token.").BoolVar(&a.continuousUsage)
+	c.Flag("temperature", "Sampling temperature. Default: the server's.").PlaceHolder("X").SetValue(a.number("temperature"))
+	for _, name := range []string{"top-p", "top-k", "min-p", "repetition-penalty", "frequency-penalty", "presence-penalty", "logprobs"} {
+		c.Flag(name, "").Hidden().SetValue(a.number(strings.ReplaceAll(name, "-", "_")))
 	}
-	return s
+	c.Flag("chat-template-kwargs", "").Hidden().SetValue(parsedFlag(func(text string) error {
+		a.members["chat_template_kwargs"] = json.RawMessage(text)
+		return json.Unmarshal([]byte(text), &map[string]any{})
+	}))
+	c.Flag("extra-body", "More members of each request's body.").PlaceHolder("JSON").StringVar(&a.extra)
+}
+
+// number is a flag whose value is a member of each request's body.
+func (a *requestFlags) number(member string) parsedFlag {
+	return func(text string) error {
+		x, err := strconv.ParseFloat(text, 64)
+		if err == nil {
+			a.members[member], err = json.Marshal(x) // NaN is none
+		}
+		return err
+	}
+}
+
+// config is what every request asks beside its prompt.
+func (a *requestFlags) config(d dataset.Config) (load.Ask, error) {
+	extra := map[string]json.RawMessage{}
+	if a.extra != "" {
+		if err := json.Unmarshal([]byte(a.extra), &extra); err != nil || extra == nil { // which null makes it
+			return load.Ask{}, errors.New("--extra-body is no JSON object")
+		}
+	}
+	for name, value := range a.members {
+		if name != "logprobs" || d.API == openai.Completions { // vLLM's tool sends that number to no chat
+			extra[name] = value
+		}
+	}
+	if err := openai.CheckExtra(extra); err != nil {
+		return load.Ask{}, fmt.Errorf("--extra-body: %w", err)
+	}
+	ignore := a.ignoreEOS || !a.ignoreEOSSet && d.FullLength()
+	return load.Ask{IgnoreEOS: ignore, ContinuousUsage: a.continuousUsage, Extra: extra}, nil
 }

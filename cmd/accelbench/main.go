@@ -1,5 +1,4 @@
-// Command accelbench puts load on a language model server with the OpenAI API
-// and reports what it cost, and how far the report can be trusted.
+// Command accelbench puts load on a language model server with the OpenAI API and reports what came of it.
 package main
 
 import (
@@ -53,7 +52,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return code
 	}
-	if wrong := (usageError{}); errors.As(err, &wrong) {
+	if _, isUsage := errors.AsType[usageError](err); isUsage {
 		err, code = fmt.Errorf("%w, try --help", err), exitUsage
 	} else if code != exitFailures {
 		code = exitNothing
@@ -76,14 +75,10 @@ func parse(app *kingpin.Application, args []string) (command string, err error) 
 // usageError is a wrong command line.
 type usageError struct{ error }
 
-// Unwrap returns the cause.
-func (u usageError) Unwrap() error { return u.error }
-
 // usage marks the error of a wrong command line.
 func usage(err error) error { return usageError{err} }
 
-// newApp returns the command line and what each of its commands does. args are those that
-// the program was called with, its name first.
+// newApp returns the command line and what each of its commands does. args are the program's, its name first.
 func newApp(args []string, stdout, stderr io.Writer) (*kingpin.Application, map[string]command) {
 	app := kingpin.New("accelbench", "Load tests for language model servers with the OpenAI API. Exit codes: 0 measured, "+
 		"1 nothing could be measured, 2 wrong command line, 130 interrupted; 3 the server went away (capacity) or did not "+

@@ -22,19 +22,19 @@ const exporterURL = "http://127.0.0.1:10068/metrics"
 type machineFlags struct {
 	exporter     string
 	exporterHTTP string                      // file with the HTTP client's configuration
-	chosen       func(placement.CardID) bool // nil for all cards
+	devices      func(placement.CardID) bool // nil for all cards
 	target       string
 }
 
 func (f *machineFlags) register(c *kingpin.CmdClause) {
 	registerExporter(c, "accelerator_exporter's metrics. Default: "+exporterURL+".", &f.exporter, &f.exporterHTTP)
-	c.Flag("devices", "Cards of the server, such as 0-3. Default: all.").PlaceHolder("LIST").SetValue(parsed(&f.chosen, placement.ParseDevices))
+	c.Flag("devices", "Cards of the server, such as 0-3. Default: all.").PlaceHolder("LIST").SetValue(parsed(&f.devices, placement.ParseDevices))
 	c.Flag("target", "Target of the exporter's probe that names the cards of the server.").StringVar(&f.target)
 }
 
-// read is the machine with only the chosen cards.
+// read is the machine with only the cards of the server.
 func (f *machineFlags) read(ctx context.Context) (*placement.Machine, error) {
-	if f.chosen != nil && f.target != "" {
+	if f.devices != nil && f.target != "" {
 		return nil, usage(errors.New("give --devices or --target, not both"))
 	}
 	http, err := loadHTTP("--exporter-http-config", f.exporterHTTP)
@@ -47,14 +47,14 @@ func (f *machineFlags) read(ctx context.Context) (*placement.Machine, error) {
 	}
 	m := placement.Read(page)
 	if f.target != "" {
-		if f.chosen, err = m.ServingCards(f.target); err != nil {
+		if f.devices, err = m.ServingCards(f.target); err != nil {
 			return nil, fmt.Errorf("--target: %w", err)
 		}
 	}
-	if f.chosen == nil {
+	if f.devices == nil {
 		return m, nil
 	}
-	if m, err = m.WithCards(f.chosen); err != nil {
+	if m, err = m.WithCards(f.devices); err != nil {
 		return nil, fmt.Errorf("--devices: %w", err)
 	}
 	return m, nil

@@ -7,12 +7,82 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
+
+// outputFlags say where a run's files go and what is shown meanwhile.
+type outputFlags struct {
+	folder           string
+	saveResult       bool
+	appendResult     bool
+	resultDir        string // of vLLM's result files
+	resultName       string
+	metadata         map[string]string
+	quiet            bool
+	webAddress       string
+	exporter, server string
+	exporterHTTP     string // file with the HTTP client's configuration
+}
+
+func (o *outputFlags) register(c *kingpin.CmdClause) {
+	c.Flag("save-result", "Also write vLLM's result file for each step.").BoolVar(&o.saveResult)
+	c.Flag("result-dir", "Folder of vLLM's result files.").Default(".").StringVar(&o.resultDir)
+	c.Flag("result-filename", "").Hidden().StringVar(&o.resultName)
+	c.Flag("append-result", "").Hidden().BoolVar(&o.appendResult)
+	o.metadata = map[string]string{}
+	c.Flag("metadata", "").Hidden().StringMapVar(&o.metadata)
+	o.registerRun(c)
+}
+
+// registerRun adds where a run is kept, what is shown while it goes, and what is sampled beside it.
+func (o *outputFlags) registerRun(c *kingpin.CmdClause) {
+	c.Flag("output", "Folder in which each run makes its own.").Default("results").StringVar(&o.folder)
+	c.Flag("quiet", "Do not show progress.").BoolVar(&o.quiet)
+	c.Flag("web.listen-address", "Serve the run's own metrics at this address.").PlaceHolder("ADDR").StringVar(&o.webAddress)
+	registerExporter(c, "accelerator_exporter's metrics, for the cards.", &o.exporter, &o.exporterHTTP)
+	c.Flag("server-metrics", "The server's metrics, or off. Default: /metrics.").PlaceHolder("URL").StringVar(&o.server)
+}
+
+// registerExporter adds where accelerator_exporter is, with help, and how to talk to it.
+func registerExporter(c *kingpin.CmdClause, help string, url, httpConfig *string) {
+	c.Flag("exporter", help).PlaceHolder("URL").StringVar(url)
+	c.Flag("exporter-http-config", "As --http-config, for the exporter.").PlaceHolder("FILE").StringVar(httpConfig)
+}
+
+// renderFlags say how a report is shown.
+type renderFlags struct {
+	formats []string
+	metrics []string
+	options result.Options
+}
+
+func (r *renderFlags) register(c *kingpin.CmdClause) {
+	r.formats = []string{"head", "summary"}
+	r.metrics = []string{"ttft", "tpot", "itl"}
+	c.Flag("format", "What to print, a list of "+strings.Join(show.Formats, ", ")+".").PlaceHolder("F,…").SetValue(parsed(&r.formats, listOf(oneOf(show.Formats...))))
+	metric := oneOf("ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue")
+	c.Flag("percentile-metrics", "").Hidden().SetValue(parsed(&r.metrics, listOf(metric)))
+	c.Flag("metric-percentiles", "Percentiles beside 50 and 90. Default: 99.").PlaceHolder("P,…").SetValue(parsed(&r.options.Percentiles, listOf(parsePercentile)))
+	c.Flag("goodput", "What a good request meets: ttft:500 tpot:50 itl:80 e2el:30000 (ms).").PlaceHolder("M:MS").SetValue(parsedFlag(r.addGoodput))
+}
+
+// addGoodput adds an objective, in place of one of the same measure.
+func (r *renderFlags) addGoodput(text string) error {
+	o, err := openai.ParseObjective(text)
+	if err != nil || o.Percentile > 0 || !slices.Contains([]openai.Measure{"ttft", "tpot", "itl", "e2el"}, o.Measure) {
+		return fmt.Errorf("%q is none of ttft, tpot, itl and e2el with its milliseconds, such as ttft:500", text)
+	}
+	r.options.Goodput = slices.DeleteFunc(r.options.Goodput, func(p openai.Objective) bool { return p.Measure == o.Measure })
+	r.options.Goodput = append(r.options.Goodput, o)
+	return nil
+}
 
 func registerReport(app *kingpin.Application, commands map[string]command) {
 	c := app.Command("report", "Report again from the traces that runs kept. Several folders are taken for one load from several machines.")
@@ -23,16 +93,15 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 	render := new(renderFlags)
 	render.register(c)
 	commands["report"] = func(_ context.Context, stdout, stderr io.Writer) (int, error) {
-		options, err := render.options()
-		if err != nil {
-			return exitUsage, usage(err)
-		}
-		r, err := result.Read(options, folders...)
+		r, err := result.Read(render.options, folders...)
 		if err != nil {
 			return exitNothing, err
 		}
 		if output == "" && len(folders) == 1 {
-			output = folderOf(folders[0])
+			output = folders[0]
+			if info, err := os.Stat(output); err == nil && !info.IsDir() { // a log itself
+				output = filepath.Dir(output)
+			}
 		}
 		if output != "" {
 			if err := writeReport(output, r, stderr); err != nil {
@@ -43,21 +112,9 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 	}
 }
 
-// folderOf is the folder of a log, or of what else path is.
-func folderOf(path string) string {
-	if info, err := os.Stat(path); err == nil && !info.IsDir() {
-		return filepath.Dir(path)
-	}
-	return path
-}
-
 // print writes r in the formats asked for.
 func (f *renderFlags) print(w io.Writer, r *result.Report) error {
-	formats := f.formats
-	if len(formats) == 0 {
-		formats = []string{"head", "summary"}
-	}
-	for _, name := range formats {
+	for _, name := range f.formats {
 		if err := show.Print(w, name, r, f.metrics); err != nil {
 			return fmt.Errorf("printing the report: %w", err)
 		}

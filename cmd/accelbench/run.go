@@ -70,56 +70,86 @@ func (s *runFlags) register(c *kingpin.CmdClause, levels func(*kingpin.CmdClause
 
 // start puts the load on and reports; save writes what else the report gives.
 func (s *runFlags) start(ctx context.Context, args []string, stdout, stderr io.Writer, save saver) (int, error) {
-	cfg, options, err := s.prepare(args, stderr)
+	cfg, err := s.prepare(args, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
-	sleepUntil(ctx, s.load.start, stderr)
+	if start := s.load.start; !start.IsZero() { // when the machines of one load begin together
+		left := time.Until(start)
+		fmt.Fprintf(stderr, "accelbench: beginning in %s\n", max(0, left).Round(time.Second))
+		select {
+		case <-ctx.Done():
+		case <-time.After(left):
+		}
+	}
+	ended, err := s.run(ctx, cfg, stderr)
+	_, code, err := s.report(ended, err, stdout, stderr, save)
+	return code, err
+}
+
+// run puts the load on, shows its progress, and prints what the user should know of it.
+func (s *runFlags) run(ctx context.Context, cfg load.Config, stderr io.Writer) (load.Result, error) {
 	watchers, stop, err := s.watchers(ctx, stderr)
 	if err != nil {
-		return exitNothing, err
+		return load.Result{}, err
 	}
+	defer stop()
 	ended, err := load.Run(ctx, cfg, watchers...)
-	stop()
 	printNotes(stderr, ended.Notes)
-	_, code, err := s.report(ended, err, options, stdout, stderr, save)
-	return code, err
+	return ended, err
+}
+
+// watchers are a progress line and, where asked for, metrics, which are served until stop.
+func (s *runFlags) watchers(ctx context.Context, stderr io.Writer) (all []load.Watcher, stop func(), err error) {
+	if !s.out.quiet {
+		all = append(all, &progressLine{out: stderr})
+	}
+	if s.out.webAddress == "" {
+		return all, func() {}, nil
+	}
+	m := newRunMetrics()
+	stop, err = serveMetrics(ctx, m, s.out.webAddress)
+	return append(all, m), stop, err
 }
 
 // saver writes files of a report beside those that every report has.
 type saver func(r *result.Report, stderr io.Writer) error
 
-// prepare turns the flags into what to run and what to report, and prints what the user
-// should know of them. shown is the command line as it was typed.
-func (s *runFlags) prepare(shown []string, stderr io.Writer) (load.Config, result.Options, error) {
-	options, err := s.render.options()
-	if err != nil {
-		return load.Config{}, options, usage(err)
-	}
+// prepare is config, and prints which flags are without effect.
+func (s *runFlags) prepare(shown []string, stderr io.Writer) (load.Config, error) {
 	cfg, err := s.config(shown)
-	if err != nil {
-		return cfg, options, err
-	}
-	if len(s.ignored) > 0 {
+	if err == nil && len(s.ignored) > 0 {
 		fmt.Fprintf(stderr, "accelbench: without effect here: %s\n", strings.Join(s.ignored, ", "))
 	}
-	// In the run's head, so that a report that is made again holds it too.
-	cfg.Run.Percentiles, cfg.Run.Objectives = options.Percentiles, options.Goodput
-	return cfg, options, nil
+	return cfg, err
 }
 
-// config turns the flags into what to run.
+// config turns the flags into what to run and how to report it. shown is the command line as it was typed.
 func (s *runFlags) config(shown []string) (cfg load.Config, err error) {
 	base, api, err := s.endpoint.address()
 	if err != nil {
 		return cfg, usage(err)
 	}
-	if err := s.setLoad(&cfg, api); err != nil {
+	if cfg.Dataset, err = s.data.dataset(); err != nil {
 		return cfg, err
 	}
-	if s.client, err = s.endpoint.client(base); err != nil {
+	cfg.Dataset.API = api
+	if cfg.Steps, err = s.load.steps(cfg.Dataset.Kind == dataset.Replay); err != nil {
+		return cfg, usage(err)
+	}
+	if err := cfg.Dataset.Check(); err != nil {
+		return cfg, usage(err)
+	}
+	if cfg.Ask, err = s.ask.config(cfg.Dataset); err != nil {
+		return cfg, usage(err)
+	}
+	cfg.Ask.IdleTimeout = s.load.idle
+
+	http, err := s.endpoint.http()
+	if err != nil {
 		return cfg, err
 	}
+	s.client = openai.Config{BaseURL: base, HTTP: http, KeepAlive: !s.endpoint.closes, UserAgent: "accelbench/" + version.Version}
 	if cfg.Endpoint, err = openai.NewClient(s.client); err != nil {
 		return cfg, err
 	}
@@ -127,50 +157,26 @@ func (s *runFlags) config(shown []string) (cfg load.Config, err error) {
 	if err != nil {
 		return cfg, err
 	}
-	cfg.Metrics = load.Metrics{Exporter: s.out.exporter, ExporterHTTP: exporterHTTP, Server: s.out.server, HTTP: s.client.HTTP}
-	cfg.Run = s.runRecord(shown, base, &cfg.Dataset)
+	cfg.Metrics = load.Metrics{Exporter: s.out.exporter, ExporterHTTP: exporterHTTP, Server: s.out.server, HTTP: http}
+	cfg.Run = runlog.Run{
+		Version: version.Version, Command: withoutSecrets(shown), URL: base, API: api, Backend: s.endpoint.backend,
+		Dataset: string(cfg.Dataset.Kind), DatasetPath: cfg.Dataset.Path, Seed: s.load.seed,
+		ReusePrompts: s.data.reuse, BlockSize: s.data.blockSize, Metadata: s.out.metadata,
+		Percentiles: s.render.options.Percentiles, Objectives: s.render.options.Goodput, // for reports that are made again
+	}
+	if cfg.Run.Model = s.endpoint.model; s.endpoint.served != "" {
+		cfg.Run.Model, cfg.Run.ModelPath = s.endpoint.served, s.endpoint.model
+	}
 	cfg.Folder = filepath.Join(s.out.folder, time.Now().Format(folderTime))
 	cfg.FolderSuffix = func(model string) string { return "-" + show.FileName(filepath.Base(model), "model") }
 	cfg.Ready = s.endpoint.ready
 	return cfg, nil
 }
 
-// setLoad sets what is sent when: the data set, the steps and what each request asks.
-func (s *runFlags) setLoad(cfg *load.Config, api openai.API) (err error) {
-	if cfg.Dataset, err = s.data.dataset(); err != nil {
-		return err
-	}
-	cfg.Dataset.API = api
-	if cfg.Steps, err = s.load.steps(cfg.Dataset.Kind == dataset.Replay); err != nil {
-		return usage(err)
-	}
-	if err := cfg.Dataset.Check(); err != nil {
-		return usage(err)
-	}
-	if cfg.Ask, err = s.ask.config(cfg.Dataset); err != nil {
-		return usage(err)
-	}
-	cfg.Ask.IdleTimeout = s.load.idle
-	return nil
-}
-
-// runRecord is what the log says of the run.
-func (s *runFlags) runRecord(shown []string, base string, data *dataset.Config) runlog.Run {
-	run := runlog.Run{
-		Version: version.Version, Command: withoutSecrets(shown), URL: base, API: data.API, Backend: s.endpoint.backend,
-		Dataset: string(data.Kind), DatasetPath: data.Path, Seed: s.load.seed, ReusePrompts: s.data.reuse, BlockSize: s.data.blockSize, Metadata: s.out.metadata,
-	}
-	if run.Model = s.endpoint.model; s.endpoint.served != "" {
-		run.Model, run.ModelPath = s.endpoint.served, s.endpoint.model
-	}
-	return run
-}
-
 // folderTime is the part of a folder's or file's name that says when.
 const folderTime = "20060102-150405"
 
-// withoutSecrets is a command line as reports repeat it, without what may hold a key: the
-// values of some flags, and the queries of URLs.
+// withoutSecrets is a command line without what may hold a key: the values of some flags, and the queries of URLs.
 func withoutSecrets(args []string) []string {
 	secret := []string{"--header", "--extra-body", "--bindings", "--command", "--wandb-api-key"}
 	shown := joinValues(args)
@@ -188,30 +194,16 @@ func withoutSecrets(args []string) []string {
 	return shown
 }
 
-// sleepUntil returns at start, when the machines of one load begin together, or when
-// ctx ends.
-func sleepUntil(ctx context.Context, start time.Time, stderr io.Writer) {
-	if start.IsZero() {
-		return
-	}
-	left := time.Until(start)
-	fmt.Fprintf(stderr, "accelbench: beginning in %s\n", max(0, left).Round(time.Second))
-	select {
-	case <-ctx.Done():
-	case <-time.After(left):
-	}
-}
-
 // errNothingSent ends a load that was over before its first request.
 var errNothingSent = errors.New("no request was sent")
 
-// report reports on a run that ended with err, if a request was sent: files first, since whoever reads the
-// output may have gone.
-func (s *runFlags) report(ended load.Result, err error, options result.Options, stdout, stderr io.Writer, save saver) (*result.Report, int, error) {
+// report reports on a run that ended with err, if a request was sent: files first, since whoever reads the output may
+// have gone.
+func (s *runFlags) report(ended load.Result, err error, stdout, stderr io.Writer, save saver) (*result.Report, int, error) {
 	if ended.Attempted == 0 {
 		return nil, exitNothing, cmp.Or(err, errNothingSent)
 	}
-	r, reportErr := result.Read(options, ended.Folder)
+	r, reportErr := result.Read(s.render.options, ended.Folder)
 	if reportErr == nil {
 		reportErr = errors.Join(writeReport(ended.Folder, r, stderr), save(r, stderr), s.render.print(stdout, r))
 	}

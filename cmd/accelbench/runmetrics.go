@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
@@ -26,9 +28,7 @@ type runMetrics struct {
 	promptTokens, outputTokens *prometheus.CounterVec
 	seconds, concurrency, rate *prometheus.GaugeVec
 	inFlight, queued, phase    *prometheus.GaugeVec // of the present step
-
-	collectors []prometheus.Collector   // all of them
-	fromZero   []*prometheus.CounterVec // those that each step begins at 0
+	collectors                 []prometheus.Collector
 
 	mu            sync.Mutex
 	target, model string
@@ -42,11 +42,11 @@ type runMetrics struct {
 func newRunMetrics() *runMetrics {
 	const prefix = "accelerator_bench_"
 	labels := []string{"target", "model", "step"}
-	histograms := probe.NewHistograms(prefix, labels...)
-	m := &runMetrics{latency: histograms, collectors: []prometheus.Collector{histograms}}
-	counter := func(name, help string) *prometheus.CounterVec {
-		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)
-		m.fromZero, m.collectors = append(m.fromZero, c), append(m.collectors, c)
+	m := &runMetrics{latency: probe.NewHistograms(prefix, labels...)}
+	m.collectors = append(m.collectors, m.latency)
+	counter := func(name, help string, more ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, slices.Concat(labels, more))
+		m.collectors = append(m.collectors, c)
 		return c
 	}
 	gauge := func(name, help string, more ...string) *prometheus.GaugeVec {
@@ -54,9 +54,8 @@ func newRunMetrics() *runMetrics {
 		m.collectors = append(m.collectors, g)
 		return g
 	}
-	m.failures = prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "failures_total", Help: "Failed requests by reason."}, append(slices.Clone(labels), "reason"))
-	m.collectors = append(m.collectors, m.failures)
 	m.requests = counter("requests_total", "Requests that are over.")
+	m.failures = counter("failures_total", "Failed requests by reason.", "reason")
 	m.promptTokens = counter("prompt_tokens_total", "Prompt tokens as counted by the server.")
 	m.outputTokens = counter("output_tokens_total", "Output tokens as counted by the server.")
 	m.seconds = gauge("step_seconds", "Time from the step's first request to now, or to the step's end.")
@@ -82,7 +81,7 @@ func (m *runMetrics) StepStarted(s runlog.Step, meter *load.Meter) {
 	labels := []string{m.target, m.model, s.Name()}
 	m.labels, m.step, m.meter, m.running = labels, s, meter, true
 	m.latency.Open(labels...)
-	for _, c := range m.fromZero {
+	for _, c := range []*prometheus.CounterVec{m.requests, m.promptTokens, m.outputTokens} {
 		c.WithLabelValues(labels...)
 	}
 	for _, r := range openai.Reasons() {
@@ -96,8 +95,7 @@ func (m *runMetrics) StepStarted(s runlog.Step, meter *load.Meter) {
 	}
 }
 
-// RequestDone counts a request that is over. One that was never sent shows
-// nothing of the server.
+// RequestDone counts a request that is over. One that was never sent shows nothing of the server.
 func (m *runMetrics) RequestDone(r *runlog.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -116,8 +114,7 @@ func (m *runMetrics) RequestDone(r *runlog.Request) {
 	}
 }
 
-// StepEnded ends the step's phase and keeps its other series: a scrape may still be
-// due.
+// StepEnded ends the step's phase and keeps its other series: a scrape may still be due.
 func (m *runMetrics) StepEnded(runlog.StepEnd) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,28 +134,22 @@ func (m *runMetrics) Collect(ch chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.meter != nil {
-		m.setPresent()
+		for _, g := range []*prometheus.GaugeVec{m.inFlight, m.queued, m.phase} {
+			g.Reset() // lets go of the step before
+		}
+		m.inFlight.WithLabelValues(m.labels...).Set(float64(m.meter.InFlight.Load()))
+		m.queued.WithLabelValues(m.labels...).Set(float64(m.meter.Queued.Load()))
+	}
+	if m.running {
+		m.setSeconds()
+		for _, phase := range []string{"ramp", "steady", "drain"} {
+			m.phase.WithLabelValues(append(slices.Clone(m.labels), phase)...)
+		}
+		m.phase.WithLabelValues(append(slices.Clone(m.labels), phaseOf(m.step, m.meter))...).Set(1)
 	}
 	for _, c := range m.collectors {
 		c.Collect(ch)
 	}
-}
-
-// setPresent sets the gauges of the present step. The caller holds mu.
-func (m *runMetrics) setPresent() {
-	for _, g := range []*prometheus.GaugeVec{m.inFlight, m.queued, m.phase} {
-		g.Reset() // lets go of the step before
-	}
-	m.inFlight.WithLabelValues(m.labels...).Set(float64(m.meter.InFlight.Load()))
-	m.queued.WithLabelValues(m.labels...).Set(float64(m.meter.Queued.Load()))
-	if !m.running {
-		return
-	}
-	m.setSeconds()
-	for _, phase := range []string{"ramp", "steady", "drain"} {
-		m.phase.WithLabelValues(append(slices.Clone(m.labels), phase)...)
-	}
-	m.phase.WithLabelValues(append(slices.Clone(m.labels), phaseOf(m.step, m.meter))...).Set(1)
 }
 
 // setSeconds sets how long the present step has sent requests. The caller holds mu.
@@ -197,4 +188,63 @@ func serveMetrics(ctx context.Context, m *runMetrics, address string) (stop func
 		_ = server.Close()
 		serving.Wait()
 	}, nil
+}
+
+// progressLine writes every 5 s, and at its end, how a step stands.
+type progressLine struct {
+	out           io.Writer
+	conversations bool
+	step          runlog.Step
+	meter         *load.Meter
+	stop          chan struct{}
+	stopped       sync.WaitGroup
+}
+
+// RunStarted says what may take a while before the first step.
+func (l *progressLine) RunStarted(r runlog.Run) {
+	kind := dataset.Kind(r.Dataset)
+	l.conversations = kind == dataset.MultiTurn
+	if r.DatasetPath != "" && (kind == dataset.MultiTurn || kind == dataset.ShareGPT) {
+		fmt.Fprintln(l.out, "accelbench: making prompts from recorded conversations")
+	}
+}
+
+// StepStarted begins to write.
+func (l *progressLine) StepStarted(s runlog.Step, meter *load.Meter) {
+	l.step, l.meter, l.stop = s, meter, make(chan struct{})
+	l.stopped.Go(func() {
+		ticker := time.NewTicker(5 * time.Second)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				fmt.Fprintln(l.out, l.text())
+			case <-l.stop:
+				return
+			}
+		}
+	})
+}
+
+// RequestDone is without effect: the meter counts.
+func (l *progressLine) RequestDone(*runlog.Request) {}
+
+// StepEnded writes the last line.
+func (l *progressLine) StepEnded(runlog.StepEnd) {
+	close(l.stop)
+	l.stopped.Wait()
+	fmt.Fprintln(l.out, l.text())
+}
+
+// text says how the step stands.
+func (l *progressLine) text() string {
+	m, name := l.meter, l.step.Title(l.conversations)
+	first := m.FirstSent.Load()
+	if first == 0 {
+		return fmt.Sprintf("%s: making prompts", name)
+	}
+	succeeded, failed := m.Succeeded.Load(), m.Failed.Load()
+	elapsed := time.Since(time.Unix(0, first)).Seconds()
+	return fmt.Sprintf("%s: %d requests, %.0fs, %.3g/s, %d failed, %d in flight, %d queued", name, succeeded+failed, elapsed,
+		float64(succeeded)/max(elapsed, 1e-3), failed, m.InFlight.Load(), m.Queued.Load())
 }
