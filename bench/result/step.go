@@ -61,16 +61,36 @@ func (d *stepData) begin(run runlog.Run, s runlog.Step) *part {
 	return p
 }
 
+// request takes a request that is over, or the turn of a conversation.
 func (p *part) request(r *runlog.Request) {
-	p.joined.account.Count(reasonOf(&r.Trace))
-	p.joined.failure(r.Trace.Failure)
+	d := p.joined
+	d.account.Count(reasonOf(&r.Trace))
+	if f := r.Trace.Failure; f != nil && f.Reason != openai.ReasonCanceled {
+		if f.Local {
+			d.local++
+			d.noFiles = d.noFiles || f.OutOfFiles()
+		}
+		if d.failedAs[f.Reason] == "" {
+			d.failedAs[f.Reason] = strings.TrimPrefix(strings.TrimPrefix(f.Error(), string(f.Reason)), ": ")
+		}
+	}
 	if r.Never || r.Trace.Started.IsZero() {
 		return
 	}
 	q := newRequest(r)
-	p.joined.requests = append(p.joined.requests, q)
-	p.addUnit(r.Seq, &q)
-	p.joined.check(r)
+	d.requests = append(d.requests, q)
+	d.check(r, &q)
+
+	if i, begun := p.conversations[r.Seq]; begun {
+		u := &d.units[i]
+		u.end, u.answered = max(u.end, q.end), u.answered || q.answered
+	} else {
+		if q.turn > 0 {
+			p.conversations[r.Seq] = len(d.units)
+			d.conversations++
+		}
+		d.units = append(d.units, q.unit)
+	}
 	if q.turn > 1 {
 		return
 	}
@@ -78,20 +98,6 @@ func (p *part) request(r *runlog.Request) {
 		p.sending = span{q.start, q.start}
 	}
 	p.sending = span{min(p.sending.from, q.start), max(p.sending.to, q.start)}
-}
-
-// failure keeps what ended a request, nil for a success.
-func (d *stepData) failure(f *openai.Failure) {
-	if f == nil || f.Reason == openai.ReasonCanceled {
-		return
-	}
-	if f.Local {
-		d.local++
-		d.noFiles = d.noFiles || f.OutOfFiles()
-	}
-	if d.failedAs[f.Reason] == "" {
-		d.failedAs[f.Reason] = strings.TrimPrefix(strings.TrimPrefix(f.Error(), string(f.Reason)), ": ")
-	}
 }
 
 // sample takes what was seen of cards and server by the first load generator alone: the
@@ -134,7 +140,8 @@ func (d *stepData) report(opts Options) Step {
 	s.Cards = d.cards.report(whole)
 	s.Joules = s.joules()
 	s.Server = d.server.report(whole, s.Whole.Of(TTFT).Count)
-	s.Turns, s.Cache = d.newTurns(sentIn(window, d.requests), opts.computed), d.newCache(&s)
+	s.Turns = newTurns(sentIn(window, d.requests), opts.computed, d.checks.CacheKnown)
+	s.Cache = d.newCache(&s)
 	s.Checks = d.newChecks(whole, window)
 	for i := range d.requests {
 		q := &d.requests[i]

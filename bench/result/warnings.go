@@ -22,6 +22,10 @@ const (
 	maxTogether     = 0.05             // answers whose first text was read with later chunks
 	maxChunkless    = 0.02             // tokens without a chunk of text of their own
 	rounding        = 1e-6             // of what floating point makes of a percentile
+	maxMissedHits   = 0.05             // by which the hit ratio is below the possible one
+	// maxUnexplainedHits is how far it is above the possible one, which does not hold what a chat
+	// template puts before all prompts.
+	maxUnexplainedHits = 0.25
 )
 
 // sentences are warnings, each made of one format.
@@ -71,12 +75,12 @@ func (d *stepData) addWarnings(s *Step) {
 		100*s.Checks.TokensWithoutChunk)
 	all.add(d.parts[0].run.ReusePrompts && s.Dataset.Passes > 0, "Each record of the file was sent %d times: the server's prefix cache may have served all but the first.", s.Dataset.Passes+1)
 	all.add(s.Dataset.Cut, "The trace has more records than the %d that were sent: give more --num-prompts to send them too.", s.Requests)
-	if c := s.Cache; c.forgot() {
-		all.add(true, "The prefix cache served %.0f %% of the prompts' tokens, %.0f %% were possible: it is off, or too small for the prefixes, or several replicas have a cache each.",
-			100*c.Served().Ratio, 100*c.Possible.Ratio)
-	} else if c.isWarm() {
-		all.add(true, "The prefix cache served %.0f %% of the prompts' tokens, and %.0f %% were possible in this run: it had them from before. Restart the server, or give another --seed.",
-			100*c.Served().Ratio, 100*c.Possible.Ratio)
+	if served := s.Cache.Served(); served != nil && s.Cache.Possible != nil {
+		missed := s.Cache.Possible.Ratio - served.Ratio
+		all.add(missed > maxMissedHits, "The prefix cache served %.0f %% of the prompts' tokens, %.0f %% were possible: it is off, or too small for the prefixes, or several replicas have a cache each.",
+			100*served.Ratio, 100*s.Cache.Possible.Ratio)
+		all.add(-missed > maxUnexplainedHits, "The prefix cache served %.0f %% of the prompts' tokens, and %.0f %% were possible in this run: it had them from before. Restart the server, or give another --seed.",
+			100*served.Ratio, 100*s.Cache.Possible.Ratio)
 	}
 	all.add(len(s.Cards) > 0 && len(s.Serving()) == 0, "None of the exporter's targets is this endpoint, so its cards and their energy are not known: name its target by host and port.")
 	part := "the step"
