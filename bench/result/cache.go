@@ -38,9 +38,8 @@ func newHits(tokens, of int64) *Hits {
 	return &Hits{Tokens: tokens, Of: of, Ratio: float64(tokens) / float64(of)}
 }
 
-// newCache is nil where nothing is known. Blocks that are possible are whole, and the last token of a
-// prompt is always computed. A server that tells of hits leaves a request without any out, as vLLM
-// does: its prompt counts among those that were told of.
+// newCache is nil where nothing is known. Only whole blocks are possible, without a prompt's last token, which is
+// always computed. The usage of vLLM leaves out 0 hits: such prompts count among those that it told of.
 func (d *stepData) newCache(s *Step) *Cache {
 	run := &d.parts[0].run
 	c := Cache{BlockSize: cmp.Or(run.BlockSize, assumedBlock), BlockAssumed: run.BlockSize == 0}
@@ -77,11 +76,13 @@ func (d *stepData) prefixesKnown(s *Step) bool {
 	case kind == dataset.Replay:
 		return true
 	case run.DatasetPath == "":
-		return (kind == dataset.MultiTurn || kind == dataset.Prefix || kind == dataset.Random) && (!run.ReusePrompts || d.step.Index == 0)
+		isMade := kind == dataset.MultiTurn || kind == dataset.Prefix || kind == dataset.Random
+		return isMade && (!run.ReusePrompts || d.step.Index == 0)
 	case kind == dataset.MultiTurn:
 		return s.Stop != "" && s.Dataset.SharedUnknown == 0
 	}
-	return run.ReusePrompts && s.Dataset.SharedUnknown == 0 && slices.ContainsFunc(d.requests, func(q request) bool { return q.shared > 0 })
+	return run.ReusePrompts && s.Dataset.SharedUnknown == 0 &&
+		slices.ContainsFunc(d.requests, func(q request) bool { return q.shared > 0 })
 }
 
 // Served is by the usage of each request, or else by the server's counters.

@@ -89,7 +89,8 @@ func (c *cards) report(w span) []Card {
 		target = slices.Collect(maps.Keys(c.targets))[0]
 	}
 	ids := slices.SortedFunc(maps.Keys(c.byID), func(a, b cardID) int {
-		return cmp.Or(cmp.Compare(a.vendor, b.vendor), cmp.Compare(len(a.device), len(b.device)), cmp.Compare(a.device, b.device))
+		return cmp.Or(cmp.Compare(a.vendor, b.vendor),
+			cmp.Compare(len(a.device), len(b.device)), cmp.Compare(a.device, b.device))
 	})
 	var all []Card
 	for _, id := range ids {
@@ -112,14 +113,11 @@ func (s *Step) Serving() []Card {
 // joules are not known where no card serves, nor where the power of one that does is not.
 func (s *Step) joules() Value {
 	serving, watts := s.Serving(), 0.0
-	for _, c := range serving {
-		if c.Watts.Samples == 0 {
-			return unknown()
-		}
-		watts += c.Watts.Mean
-	}
-	if len(serving) == 0 {
+	if len(serving) == 0 || slices.ContainsFunc(serving, func(c Card) bool { return c.Watts.Samples == 0 }) {
 		return unknown()
+	}
+	for _, c := range serving {
+		watts += c.Watts.Mean
 	}
 	return Value(watts * s.Whole.Window.Duration().Seconds())
 }

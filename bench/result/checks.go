@@ -12,25 +12,24 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// Checks say how far the figures of a step can be trusted.
+// Checks say how far the figures of a step can be trusted. Those of the steady part are of the whole
+// step where there is none.
 type Checks struct {
-	// AchievedWhole is how many requests, or conversations with their thinking time, were in
-	// flight on the mean of the whole step, ramp and drain included: the time all of them
-	// spent in flight over the time of the window (Little's law). Achieved is that of the steady window, or AchievedWhole without one.
+	// Achieved is how many requests, or conversations with their thinking time, were in flight on the mean of
+	// the steady part: the time all of them spent in flight over its length (Little's law). AchievedWhole is
+	// that of the whole step, ramp and drain included.
 	Achieved      float64 `json:"achieved_concurrency"`
 	AchievedWhole float64 `json:"achieved_concurrency_whole"`
-	// AchievedRate is the requests sent, or conversations begun, a second, from the first to the last: of the steady
-	// window, or of the whole step without one.
+	// AchievedRate is the requests sent, or conversations begun, a second, from the first to the last of
+	// the steady part.
 	AchievedRate float64 `json:"achieved_rate"`
 	// ClientLag is how late this program read what the kernel had received, in seconds on
 	// the mean, and MostLag at most.
 	ClientLag float64 `json:"client_lag"`
 	MostLag   float64 `json:"client_lag_max"`
-	// KernelClock is the share of requests with an answer whose instants are the
-	// kernel's, 0 to 1.
+	// KernelClock is the share of requests with an answer whose instants are the kernel's, 0 to 1.
 	KernelClock float64 `json:"kernel_clock"`
-	// TokensBy counts the successful requests by where their number of output
-	// tokens comes from.
+	// TokensBy counts the successful requests by where their number of output tokens comes from.
 	TokensBy map[openai.TokenSource]int `json:"tokens_by,omitempty"`
 	// TokensWithoutChunk is the share of the output tokens that came without a chunk of text
 	// of their own: without text, or together with another. The token that ends an answer
@@ -39,23 +38,18 @@ type Checks struct {
 	Prompts            Prompts `json:"prompt_lengths,omitzero"`
 	// CachedTokens is how many of the PromptTokens came from the server's prefix cache by
 	// its usage; CacheKnown reports whether that ever told.
-	CachedTokens int64 `json:"cached_tokens"`
-	PromptTokens int64 `json:"prompt_tokens"`
-	CacheKnown   bool  `json:"cache_known"`
-	// Resent counts requests that were sent once more, as the server had closed their
-	// kept connection.
-	Resent int `json:"resent,omitempty"`
-	// ClientCPU is the cores this program used on the mean, 0 when not sampled.
-	ClientCPU float64 `json:"client_cpu"`
-	// Trends are those of TTFT, TPOT and E2E in the steady part, or in the whole step without one.
-	Trends []Trend `json:"trends,omitempty"`
+	CachedTokens int64   `json:"cached_tokens"`
+	PromptTokens int64   `json:"prompt_tokens"`
+	CacheKnown   bool    `json:"cache_known"`
+	Resent       int     `json:"resent,omitempty"` // requests sent again, as the server had closed their kept connection
+	ClientCPU    float64 `json:"client_cpu"`       // cores this program used on the mean, 0 when not sampled
+	Trends       []Trend `json:"trends,omitempty"` // of TTFT, TPOT and E2E in the steady part
 	// Arrivals is how probable gaps between requests are that differ so much from those asked for
 	// (Kolmogorov-Smirnov), and ArrivalsOff the largest difference of the two distributions. Not
 	// known where no random gaps were asked for.
 	Arrivals    Value `json:"arrivals_p,omitzero"`
 	ArrivalsOff Value `json:"arrivals_ks,omitzero"`
-	// Textless are the successful answers in which there was nothing to read.
-	Textless int `json:"textless,omitempty"`
+	Textless    int   `json:"textless,omitempty"` // successful answers in which there was nothing to read
 }
 
 // Prompts compares the lengths asked for with the server's count, over prompts made of
@@ -71,8 +65,7 @@ type Prompts struct {
 // Trend is how a latency changed during a window.
 type Trend struct {
 	Measure Key `json:"measure"`
-	// PerHour is the change an hour as a share of the mean, PlusMinus half of its 95 %
-	// confidence interval.
+	// PerHour is the change an hour as a share of the mean, PlusMinus half of its 95 % confidence interval.
 	PerHour   float64 `json:"per_hour"`
 	PlusMinus float64 `json:"plus_minus"`
 	// Clear is true where the change is beyond chance, and more than 5 % in a window of a minute or more.

@@ -59,7 +59,7 @@ type Distribution struct {
 	Std         float64      `json:"std"` // of the population, as numpy.std
 	Min         float64      `json:"min"`
 	Max         float64      `json:"max"`
-	Percentiles []Percentile `json:"percentiles,omitempty"` // ascending, the median among them; of gaps and lags within 0.1 %
+	Percentiles []Percentile `json:"percentiles,omitempty"` // ascending, the median among them; of gaps within 0.1 %
 }
 
 // Percentile is one percentile of a [Distribution], interpolated linearly as
@@ -116,10 +116,10 @@ func newDistribution(samples []int64, percentiles []float64, unit float64) Distr
 	for _, p := range percentiles {
 		value := rank(p)
 		independent := independentAt(inOrder, value)
-		off := confidence * 100 * math.Sqrt(p/100*(1-p/100)/independent)
+		margin := confidence * 100 * math.Sqrt(p/100*(1-p/100)/independent)
 		d.Percentiles = append(d.Percentiles, Percentile{
 			P: p, Value: value, AtLeast: math.Ceil(p/100*float64(len(ranked)-1)) >= float64(len(known)),
-			Error: Value(rank(min(100, p+off))-rank(max(0, p-off))) / 2, Independent: Value(independent),
+			Error: Value(rank(min(100, p+margin))-rank(max(0, p-margin))) / 2, Independent: Value(independent),
 		})
 	}
 	return d
@@ -248,10 +248,9 @@ type histogram struct {
 	min, max int64
 }
 
-// gapPart is a part of the gaps; counts is nil of none.
 type gapPart struct {
 	moments
-	counts *hdrhistogram.Histogram
+	counts *hdrhistogram.Histogram // nil of no gaps
 }
 
 func newHistogram() *histogram { return &histogram{min: math.MaxInt64} }
@@ -295,9 +294,8 @@ func (h *histogram) distribution(percentiles []float64) Distribution {
 			top := all.ValueAtPercentile(100 * float64(i+1) / float64(h.n)) // of its bucket
 			return float64(min(max(top, h.min), h.max))
 		})
-		d.Percentiles = append(d.Percentiles, Percentile{
-			P: p, Value: value / perSecond, Error: Value(confidence * errorOfMean(values[p]) / perSecond), Independent: unknown(),
-		})
+		e := Value(confidence * errorOfMean(values[p]) / perSecond)
+		d.Percentiles = append(d.Percentiles, Percentile{P: p, Value: value / perSecond, Error: e, Independent: unknown()})
 	}
 	return d
 }

@@ -32,9 +32,8 @@ type request struct {
 	shared, cached                      int   // tokens of the prompt: see [Cache]
 	failure                             openai.Reason
 	chunks                              int
-	// gaps are the times before each chunk of text, as what is more than the one before, and
-	// tokens what each brought, nil where nothing tells, as varints: a long run has many
-	// millions of them.
+	// gaps are the times before each chunk of text, as what is more than the one before, and tokens what each
+	// brought, nil where nothing tells: as varints, since a long run has many millions of them.
 	gaps, tokens []byte
 }
 

@@ -6,6 +6,14 @@ import (
 	"slices"
 )
 
+// Gauge sums up the samples of a gauge; of a card's, several of one poll are one.
+// Samples is 0 when there were too few.
+type Gauge struct {
+	Samples int     `json:"samples"`
+	Mean    float64 `json:"mean"` // over time
+	Max     float64 `json:"max"`
+}
+
 // point is one value of a gauge or a counter, at so many nanoseconds since 1970.
 type point struct {
 	at    int64

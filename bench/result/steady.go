@@ -12,14 +12,12 @@ import (
 )
 
 const (
-	minSteadyRequests = 10   // in a steady window
-	minLoadShare      = 0.95 // of what was configured, and of arrivals that are to have ended
-	minGrowth         = 1.1  // of latencies where requests pile up
-	timeNoise         = 3    // standard errors of the difference of two means
-	// spansOfLength is how many spans a p90 of E2E is divided into where requests in flight are followed, and
-	// leastSpans how many there are at least behind the first p90.
-	spansOfLength = 4
-	leastSpans    = 2 * spansOfLength
+	minSteadyRequests = 10                // in a steady window
+	minLoadShare      = 0.95              // of what was configured, and of arrivals that are to have ended
+	minGrowth         = 1.1               // of latencies where requests pile up
+	timeNoise         = 3                 // standard errors of the difference of two means
+	spansOfLength     = 4                 // into which a p90 of E2E is divided where requests in flight are followed
+	leastSpans        = 2 * spansOfLength // behind the first p90
 )
 
 // Two reasons for which a step has no steady part.
@@ -31,8 +29,7 @@ const (
 // Overloaded reports whether the server did not keep up with the rate of an open loop.
 func (s *Step) Overloaded() bool { return s.NotSteady == pileUp }
 
-// steadyWindow is the part of a step without ramp and drain, or why there is none, in a
-// clause.
+// steadyWindow is the part of a step without ramp and drain, or why there is none, in a clause.
 func (d *stepData) steadyWindow() (w span, why string) {
 	level, least := d.step.Concurrency, max(minSteadyRequests, d.step.Concurrency)
 	last := int64(math.MaxInt64) // sent by the first machine that had none left

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -36,8 +37,8 @@ type stepData struct {
 	checks        Checks // those that are counted
 	counts        counts
 	failedAs      map[openai.Reason]string // see [Step.FailedAs]
-	local         int                      // failures for want of this machine's own files or ports
-	noFiles       bool                     // of them, one for want of file descriptors
+	localFailures int                      // for want of this machine's own files or ports
+	outOfFiles    bool                     // one of them was for want of file descriptors
 	cards         *cards
 	server        *server
 }
@@ -67,8 +68,8 @@ func (p *part) request(r *runlog.Request) {
 	d.account.Count(reasonOf(&r.Trace))
 	if f := r.Trace.Failure; f != nil && f.Reason != openai.ReasonCanceled {
 		if f.Local {
-			d.local++
-			d.noFiles = d.noFiles || f.OutOfFiles()
+			d.localFailures++
+			d.outOfFiles = d.outOfFiles || f.OutOfFiles()
 		}
 		if d.failedAs[f.Reason] == "" {
 			d.failedAs[f.Reason] = strings.TrimPrefix(strings.TrimPrefix(f.Error(), string(f.Reason)), ": ")
@@ -134,7 +135,8 @@ func (d *stepData) report(opts Options) Step {
 	var steady span
 	if steady, s.NotSteady = d.steadyWindow(); s.NotSteady == "" {
 		window, s.Steady = steady, new(d.figures(steady, opts))
-		s.Whole.PeakOutputThroughput = max(s.Whole.PeakOutputThroughput, s.Steady.PeakOutputThroughput) // its seconds begin elsewhere
+		// Its seconds begin elsewhere.
+		s.Whole.PeakOutputThroughput = max(s.Whole.PeakOutputThroughput, s.Steady.PeakOutputThroughput)
 	}
 	s.Objectives = objectiveResults(opts.objectives, s.SteadyOrWhole())
 	s.Cards = d.cards.report(whole)
@@ -171,28 +173,29 @@ func (d *stepData) addEnds(s *Step) {
 
 // figures are those of a window.
 func (d *stepData) figures(w span, opts Options) Figures {
-	sent := sentIn(w, d.requests)
 	f := Figures{
-		Window: w.window(), PeakConcurrency: d.curve.peak(w), Goodput: unknown(), Good: unknown(),
-		Distributions: distributions(sent, opts.computed, d.step.MaxConcurrency > 0),
+		PeakConcurrency: d.curve.peak(w), Goodput: unknown(), Good: unknown(),
+		Distributions: distributions(sentIn(w, d.requests), opts.computed, d.step.MaxConcurrency > 0),
+	}
+	if w != (span{}) {
+		f.Window = Window{From: time.Unix(0, w.from).UTC(), To: time.Unix(0, w.to).UTC()}
 	}
 	good, goodEnded := 0, 0
-	for i := range sent {
-		q := &sent[i]
-		f.Account.Count(q.failure)
-		if q.failure == "" && q.meets(opts.Goodput) {
-			good++
-		}
-	}
 	for i := range d.requests {
 		q := &d.requests[i]
-		if q.failure != "" || !w.holds(q.end) {
-			continue
+		isGood := q.failure == "" && q.meets(opts.Goodput)
+		if w.holds(q.start) {
+			f.Account.Count(q.failure)
+			if isGood {
+				good++
+			}
 		}
-		f.Completed++
-		f.PromptTokens += int64(q.prompt)
-		if q.meets(opts.Goodput) {
-			goodEnded++
+		if q.failure == "" && w.holds(q.end) {
+			f.Completed++
+			f.PromptTokens += int64(q.prompt)
+			if isGood {
+				goodEnded++
+			}
 		}
 	}
 	tokens, peak := d.tokensIn(w)

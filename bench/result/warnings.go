@@ -105,28 +105,23 @@ func (d *stepData) clientLimit(s *Step) (limit, remedy string) {
 			return fmt.Sprintf("it used %.2f of the %d cores of %s", cores, p.run.GOMAXPROCS, p.run.Host), moreCores
 		}
 	}
-	lag, late := s.Checks.ClientLag, s.Whole.Of(Lateness).Mean
-	isLate := tooLong(late, d.meanGap()) ||
+	lag, late, gap := s.Checks.ClientLag, s.Whole.Of(Lateness).Mean, 0.0
+	if n := len(d.units); n > 1 {
+		gap = span{d.units[0].due, d.units[n-1].due}.seconds() / float64(n-1) // between requests as they were due
+	}
+	isLate := tooLong(late, gap) ||
 		slices.ContainsFunc(s.Objectives, func(r ObjectiveResult) bool { return r.Percentile > 0 && tooLong(late, r.Limit) })
 	switch {
-	case d.noFiles:
-		return fmt.Sprintf("%d requests failed for want of file descriptors", d.local), "Raise ulimit -n"
-	case d.local > 0:
-		return fmt.Sprintf("%d requests failed for want of ports or memory for connections", d.local), "Use more machines"
+	case d.outOfFiles:
+		return fmt.Sprintf("%d requests failed for want of file descriptors", d.localFailures), "Raise ulimit -n"
+	case d.localFailures > 0:
+		return fmt.Sprintf("%d requests failed for want of ports or memory for connections", d.localFailures), "Use more machines"
 	case s.Checks.KernelClock < minKernelClock && tooLong(lag, s.Whole.median(ITL)):
 		return fmt.Sprintf("it read what had arrived %.1f ms late on the mean, and took its own time for that of the arrival", 1000*lag), moreCores
 	case s.Arrival != runlog.ArrivalClosed && isLate:
 		return fmt.Sprintf("it sent requests %.1f ms late on the mean", 1000*late), moreCores
 	}
 	return "", ""
-}
-
-// meanGap is the mean time between two requests as they were due, in seconds.
-func (d *stepData) meanGap() float64 {
-	if n := len(d.units); n > 1 {
-		return span{d.units[0].due, d.units[n-1].due}.seconds() / float64(n-1)
-	}
-	return 0
 }
 
 // tooLong reports whether a delay is a fair part of a time, both in seconds.

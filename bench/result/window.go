@@ -40,13 +40,6 @@ func (s span) rate(n float64) float64 {
 	return n / s.seconds()
 }
 
-func (s span) window() Window {
-	if s == (span{}) {
-		return Window{}
-	}
-	return Window{From: time.Unix(0, s.from).UTC(), To: time.Unix(0, s.to).UTC()}
-}
-
 // unit is what the load is made of: a request, or a conversation from the start of its
 // first turn to the end of its last one. Instants are nanoseconds since 1970.
 type unit struct {
