@@ -7,17 +7,8 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 )
 
-const (
-	// assumedBlock is how many tokens a block of a prefix cache has where nothing tells, as
-	// in vLLM on most cards.
-	assumedBlock = 16
-	// maxMissedHits is how far the hit ratio may be below the possible one before there is a
-	// warning.
-	maxMissedHits = 0.05
-	// maxUnexplainedHits is how far it may be above the possible one, which does not hold what a
-	// chat template puts before all prompts.
-	maxUnexplainedHits = 0.25
-)
+// assumedBlock is how many tokens a block of a prefix cache has where nothing tells, as in vLLM on most cards.
+const assumedBlock = 16
 
 // Cache says how many of the prompts' tokens a prefix cache could have served, and did.
 // What is not known is nil.
@@ -47,8 +38,8 @@ func newHits(tokens, of int64) *Hits {
 	return &Hits{Tokens: tokens, Of: of, Ratio: float64(tokens) / float64(of)}
 }
 
-// newCache is nil where nothing is known. A server that tells of hits leaves a request
-// without any out, as vLLM does: its prompt counts among those that were told of.
+// newCache is nil where nothing is known. Only whole blocks are possible, without a prompt's last token, which is
+// always computed. The usage of vLLM leaves out 0 hits: such prompts count among those that it told of.
 func (d *stepData) newCache(s *Step) *Cache {
 	run := &d.parts[0].run
 	c := Cache{BlockSize: cmp.Or(run.BlockSize, assumedBlock), BlockAssumed: run.BlockSize == 0}
@@ -56,7 +47,13 @@ func (d *stepData) newCache(s *Step) *Cache {
 		c.BlockSize = 1 // as llama.cpp, whose cache knows no blocks
 	}
 	if d.prefixesKnown(s) {
-		c.Possible = d.possible(c.BlockSize)
+		tokens, prompts := 0, 0
+		for i := range d.requests {
+			q := &d.requests[i]
+			tokens += max(0, min(q.shared, q.prompt-1)) / c.BlockSize * c.BlockSize
+			prompts += q.prompt
+		}
+		c.Possible = newHits(int64(tokens), int64(prompts))
 	}
 	if d.checks.CacheKnown {
 		c.Usage = newHits(d.checks.CachedTokens, d.checks.PromptTokens)
@@ -79,22 +76,13 @@ func (d *stepData) prefixesKnown(s *Step) bool {
 	case kind == dataset.Replay:
 		return true
 	case run.DatasetPath == "":
-		return (kind == dataset.MultiTurn || kind == dataset.Prefix || kind == dataset.Random) && (!run.ReusePrompts || d.step.Index == 0)
+		isMade := kind == dataset.MultiTurn || kind == dataset.Prefix || kind == dataset.Random
+		return isMade && (!run.ReusePrompts || d.step.Index == 0)
 	case kind == dataset.MultiTurn:
 		return s.Stop != "" && s.Dataset.SharedUnknown == 0
 	}
-	return run.ReusePrompts && s.Dataset.SharedUnknown == 0 && slices.ContainsFunc(d.requests, func(q request) bool { return q.shared > 0 })
-}
-
-// possible counts whole blocks. The last token of a prompt is always computed.
-func (d *stepData) possible(block int) *Hits {
-	tokens, of := 0, 0
-	for i := range d.requests {
-		q := &d.requests[i]
-		tokens += max(0, min(q.shared, q.prompt-1)) / block * block
-		of += q.prompt
-	}
-	return newHits(int64(tokens), int64(of))
+	return run.ReusePrompts && s.Dataset.SharedUnknown == 0 &&
+		slices.ContainsFunc(d.requests, func(q request) bool { return q.shared > 0 })
 }
 
 // Served is by the usage of each request, or else by the server's counters.
@@ -103,15 +91,4 @@ func (c *Cache) Served() *Hits {
 		return nil
 	}
 	return cmp.Or(c.Usage, c.Server)
-}
-
-// isWarm reports whether the server had clearly more of the prompts than this run can have
-// given it.
-func (c *Cache) isWarm() bool {
-	return c.Served() != nil && c.Possible != nil && c.Served().Ratio > c.Possible.Ratio+maxUnexplainedHits
-}
-
-// forgot reports whether the server served clearly less than was possible.
-func (c *Cache) forgot() bool {
-	return c.Served() != nil && c.Possible != nil && c.Served().Ratio < c.Possible.Ratio-maxMissedHits
 }

@@ -11,8 +11,7 @@ import (
 // pollsForMean is how many polls inside of a window it takes for a mean.
 const pollsForMean = 2
 
-// Card is what was seen of one card during a step, by the first machine that
-// looked.
+// Card is what was seen of one card during a step, by the first machine that looked.
 type Card struct {
 	Vendor string `json:"vendor"`
 	Device string `json:"device"`
@@ -29,7 +28,6 @@ type Card struct {
 // cardID is what the exporter tells cards apart by.
 type cardID struct{ vendor, device string }
 
-// card are the readings of one card.
 type card struct {
 	name     string
 	targets  map[string]bool // of the exporter's probes, which it serves
@@ -72,11 +70,7 @@ func (c *cards) add(scraped int64, all []runlog.Series) {
 		}
 	}
 	for id, values := range sums {
-		at := scraped
-		if polled, known := c.polled[id.vendor]; known {
-			at = polled
-		}
-		c.card(id).readings.add(at, values)
+		c.card(id).readings.add(cmp.Or(c.polled[id.vendor], scraped), values)
 	}
 }
 
@@ -87,12 +81,19 @@ func (c *cards) card(id cardID) *card {
 	return c.byID[id]
 }
 
-// report are the cards in the order of their devices. A poll outside of the window says
-// nothing about it.
+// report are the cards in the order of their devices, 2 before 10. A poll outside of the window says
+// nothing about it. The endpoint is the target of its host and port, else the only one.
 func (c *cards) report(w span) []Card {
-	target := c.servingTarget()
+	target := c.endpoint
+	if !c.targets[target] && len(c.targets) == 1 {
+		target = slices.Collect(maps.Keys(c.targets))[0]
+	}
+	ids := slices.SortedFunc(maps.Keys(c.byID), func(a, b cardID) int {
+		return cmp.Or(cmp.Compare(a.vendor, b.vendor),
+			cmp.Compare(len(a.device), len(b.device)), cmp.Compare(a.device, b.device))
+	})
 	var all []Card
-	for _, id := range slices.SortedFunc(maps.Keys(c.byID), compareCards) {
+	for _, id := range ids {
 		r := c.byID[id]
 		gauge := func(name string) Gauge { return r.readings[name].gauge(w, pollsForMean) }
 		all = append(all, Card{
@@ -104,15 +105,6 @@ func (c *cards) report(w span) []Card {
 	return all
 }
 
-// servingTarget is the target of the exporter's probes that is the endpoint: the one of its
-// host and port, else the only one.
-func (c *cards) servingTarget() string {
-	if !c.targets[c.endpoint] && len(c.targets) == 1 {
-		return slices.Collect(maps.Keys(c.targets))[0]
-	}
-	return c.endpoint
-}
-
 // Serving are the Cards that serve the endpoint.
 func (s *Step) Serving() []Card {
 	return slices.DeleteFunc(slices.Clone(s.Cards), func(c Card) bool { return !c.Serves })
@@ -120,20 +112,12 @@ func (s *Step) Serving() []Card {
 
 // joules are not known where no card serves, nor where the power of one that does is not.
 func (s *Step) joules() Value {
-	sum, serving := 0.0, s.Serving()
-	for _, c := range serving {
-		if c.Watts.Samples == 0 {
-			return unknown()
-		}
-		sum += c.Watts.Mean * s.Whole.Window.Duration().Seconds()
-	}
-	if len(serving) == 0 {
+	serving, watts := s.Serving(), 0.0
+	if len(serving) == 0 || slices.ContainsFunc(serving, func(c Card) bool { return c.Watts.Samples == 0 }) {
 		return unknown()
 	}
-	return Value(sum)
-}
-
-// compareCards puts 2 before 10.
-func compareCards(a, b cardID) int {
-	return cmp.Or(cmp.Compare(a.vendor, b.vendor), cmp.Compare(len(a.device), len(b.device)), cmp.Compare(a.device, b.device))
+	for _, c := range serving {
+		watts += c.Watts.Mean
+	}
+	return Value(watts * s.Whole.Window.Duration().Seconds())
 }

@@ -12,25 +12,24 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// Checks say how far the figures of a step can be trusted.
+// Checks say how far the figures of a step can be trusted. Those of the steady part are of the whole
+// step where there is none.
 type Checks struct {
-	// AchievedWhole is how many requests, or conversations with their thinking time, were in
-	// flight on the mean of the whole step, ramp and drain included: the time all of them
-	// spent in flight over the time of the window (Little's law). Achieved is that of the steady window, or AchievedWhole without one.
+	// Achieved is how many requests, or conversations with their thinking time, were in flight on the mean of
+	// the steady part: the time all of them spent in flight over its length (Little's law). AchievedWhole is
+	// that of the whole step, ramp and drain included.
 	Achieved      float64 `json:"achieved_concurrency"`
 	AchievedWhole float64 `json:"achieved_concurrency_whole"`
-	// AchievedRate is the requests sent, or conversations begun, a second, from the first to the last: of the steady
-	// window, or of the whole step without one.
+	// AchievedRate is the requests sent, or conversations begun, a second, from the first to the last of
+	// the steady part.
 	AchievedRate float64 `json:"achieved_rate"`
 	// ClientLag is how late this program read what the kernel had received, in seconds on
 	// the mean, and MostLag at most.
 	ClientLag float64 `json:"client_lag"`
 	MostLag   float64 `json:"client_lag_max"`
-	// KernelClock is the share of requests with an answer whose instants are the
-	// kernel's, 0 to 1.
+	// KernelClock is the share of requests with an answer whose instants are the kernel's, 0 to 1.
 	KernelClock float64 `json:"kernel_clock"`
-	// TokensBy counts the successful requests by where their number of output
-	// tokens comes from.
+	// TokensBy counts the successful requests by where their number of output tokens comes from.
 	TokensBy map[openai.TokenSource]int `json:"tokens_by,omitempty"`
 	// TokensWithoutChunk is the share of the output tokens that came without a chunk of text
 	// of their own: without text, or together with another. The token that ends an answer
@@ -39,23 +38,18 @@ type Checks struct {
 	Prompts            Prompts `json:"prompt_lengths,omitzero"`
 	// CachedTokens is how many of the PromptTokens came from the server's prefix cache by
 	// its usage; CacheKnown reports whether that ever told.
-	CachedTokens int64 `json:"cached_tokens"`
-	PromptTokens int64 `json:"prompt_tokens"`
-	CacheKnown   bool  `json:"cache_known"`
-	// Resent counts requests that were sent once more, as the server had closed their
-	// kept connection.
-	Resent int `json:"resent,omitempty"`
-	// ClientCPU is the cores this program used on the mean, 0 when not sampled.
-	ClientCPU float64 `json:"client_cpu"`
-	// Trends are those of TTFT, TPOT and E2E in the steady part, or in the whole step without one.
-	Trends []Trend `json:"trends,omitempty"`
+	CachedTokens int64   `json:"cached_tokens"`
+	PromptTokens int64   `json:"prompt_tokens"`
+	CacheKnown   bool    `json:"cache_known"`
+	Resent       int     `json:"resent,omitempty"` // requests sent again, as the server had closed their kept connection
+	ClientCPU    float64 `json:"client_cpu"`       // cores this program used on the mean, 0 when not sampled
+	Trends       []Trend `json:"trends,omitempty"` // of TTFT, TPOT and E2E in the steady part
 	// Arrivals is how probable gaps between requests are that differ so much from those asked for
 	// (Kolmogorov-Smirnov), and ArrivalsOff the largest difference of the two distributions. Not
 	// known where no random gaps were asked for.
 	Arrivals    Value `json:"arrivals_p,omitzero"`
 	ArrivalsOff Value `json:"arrivals_ks,omitzero"`
-	// Textless are the successful answers in which there was nothing to read.
-	Textless int `json:"textless,omitempty"`
+	Textless    int   `json:"textless,omitempty"` // successful answers in which there was nothing to read
 }
 
 // Prompts compares the lengths asked for with the server's count, over prompts made of
@@ -66,6 +60,16 @@ type Prompts struct {
 	CountedTokens int64 `json:"counted_tokens,omitempty"`
 	// TemplateTokens is what the server adds to each prompt, as by the chat template, 0 where not known.
 	TemplateTokens int `json:"template_tokens,omitempty"`
+}
+
+// Trend is how a latency changed during a window.
+type Trend struct {
+	Measure Key `json:"measure"`
+	// PerHour is the change an hour as a share of the mean, PlusMinus half of its 95 % confidence interval.
+	PerHour   float64 `json:"per_hour"`
+	PlusMinus float64 `json:"plus_minus"`
+	// Clear is true where the change is beyond chance, and more than 5 % in a window of a minute or more.
+	Clear bool `json:"clear"`
 }
 
 // counts are what shares are made of.
@@ -79,65 +83,51 @@ type counts struct {
 }
 
 // check counts a request that was sent.
-func (d *stepData) check(r *runlog.Request) {
-	t, c := &r.Trace, &d.counts
-	c.lag.Reads += t.Lag.Reads
-	c.lag.Sum += t.Lag.Sum
-	c.lag.Max = max(c.lag.Max, t.Lag.Max)
+func (d *stepData) check(r *runlog.Request, q *request) {
+	t, n, c := &r.Trace, &d.counts, &d.checks
+	n.lag.Reads += t.Lag.Reads
+	n.lag.Sum += t.Lag.Sum
+	n.lag.Max = max(n.lag.Max, t.Lag.Max)
 	if t.Events > 0 {
-		c.answered++
-	}
-	if t.Events > 0 && t.Clock == openai.ClockKernel {
-		c.kernel++
-	}
-	if t.Resent {
-		d.checks.Resent++
-	}
-	if t.Failure == nil {
-		d.checkTokens(t)
-		if len(t.Chunks) == 0 {
-			d.checks.Textless++
+		n.answered++
+		if t.Clock == openai.ClockKernel {
+			n.kernel++
 		}
 	}
-	if n := firstRead(t.Chunks); n > 1 {
-		c.together++
-		c.atOnce += n
+	if t.Resent {
+		c.Resent++
 	}
-	if t.Usage != nil && t.Usage.PromptTokens > 0 {
-		d.checkPrompt(t.Usage, r.AimedTokens)
+	later := slices.IndexFunc(t.Chunks, func(chunk openai.Chunk) bool { return chunk.At != t.Chunks[0].At })
+	if later < 0 {
+		later = len(t.Chunks)
 	}
-}
-
-func (d *stepData) checkTokens(t *openai.Trace) {
-	n, source := openai.OutputTokens(t)
-	if d.checks.TokensBy == nil {
-		d.checks.TokensBy = map[openai.TokenSource]int{}
+	if later > 1 {
+		n.together++
+		n.atOnce += later
 	}
-	d.checks.TokensBy[source]++
-	if len(t.Chunks) > 0 && source != openai.TokensChunks {
-		d.counts.tokens += n - 1
-		d.counts.chunks += len(t.Chunks)
+	if t.Failure == nil {
+		tokens, source := openai.OutputTokens(t)
+		if c.TokensBy == nil {
+			c.TokensBy = map[openai.TokenSource]int{}
+		}
+		c.TokensBy[source]++
+		if len(t.Chunks) == 0 {
+			c.Textless++
+		} else if source != openai.TokensChunks {
+			n.tokens += tokens - 1
+			n.chunks += len(t.Chunks)
+		}
 	}
-}
-
-// firstRead is how many chunks have the instant of the first one.
-func firstRead(chunks []openai.Chunk) int {
-	n := 0
-	for n < len(chunks) && chunks[n].At == chunks[0].At {
-		n++
+	if t.Usage == nil || t.Usage.PromptTokens == 0 {
+		return
 	}
-	return n
-}
-
-func (d *stepData) checkPrompt(u *openai.Usage, aimed int) {
-	c := &d.checks
-	c.PromptTokens += int64(u.PromptTokens)
-	c.CacheKnown = c.CacheKnown || u.CachedTokens != nil
-	c.CachedTokens += int64(cachedTokens(u))
-	if aimed > 0 {
+	c.PromptTokens += int64(q.prompt)
+	c.CachedTokens += int64(q.cached)
+	c.CacheKnown = c.CacheKnown || t.Usage.CachedTokens != nil
+	if r.AimedTokens > 0 {
 		c.Prompts.Counted++
-		c.Prompts.AimedTokens += int64(aimed)
-		c.Prompts.CountedTokens += int64(u.PromptTokens)
+		c.Prompts.AimedTokens += int64(r.AimedTokens)
+		c.Prompts.CountedTokens += int64(q.prompt)
 	}
 }
 
@@ -149,7 +139,10 @@ func (d *stepData) newChecks(whole, window span) Checks {
 		c.Prompts.TemplateTokens = d.parts[0].run.TemplateTokens
 	}
 	c.Achieved, c.AchievedWhole = concurrency(window, d.units), concurrency(whole, d.units)
-	c.AchievedRate = sendRate(sentIn(window, d.units))
+	if units := sentIn(window, d.units); len(units) > 1 {
+		gaps := len(units) - 1
+		c.AchievedRate = span{units[0].start, units[gaps].start}.rate(float64(gaps))
+	}
 	if n.lag.Reads > 0 {
 		c.ClientLag, c.MostLag = n.lag.Sum.Seconds()/float64(n.lag.Reads), n.lag.Max.Seconds()
 	}
@@ -162,15 +155,15 @@ func (d *stepData) newChecks(whole, window span) Checks {
 	for _, p := range d.parts {
 		c.ClientCPU += p.cores()
 	}
+	sent := sentIn(window, d.requests)
 	for _, m := range Main() {
 		if m.sample == nil {
 			continue
 		}
 		var at, values []float64
-		sent := sentIn(window, d.requests)
 		for i := range sent {
 			if v := m.sample(&sent[i]); v >= 0 {
-				at, values = append(at, float64(sent[i].start)), append(values, float64(v))
+				at, values = append(at, float64(sent[i].start-window.from)), append(values, float64(v))
 			}
 		}
 		if trend, known := newTrend(at, values); known {
@@ -185,20 +178,17 @@ func (d *stepData) newChecks(whole, window span) Checks {
 // arrivals holds the gaps between requests of a window, in which the rate is the full one, against those that
 // were asked for: by the Kolmogorov-Smirnov distance and how probable one as large is.
 func (d *stepData) arrivals(w span) (p, distance Value) {
-	s := &d.step
-	shape := cmp.Or(s.Burstiness, 1)
-	if s.Arrival != runlog.ArrivalPoisson && (s.Arrival != runlog.ArrivalGamma || len(d.parts) > 1) { // gaps of several machines are no longer gamma
+	s, sent := &d.step, sentIn(w, d.units)
+	isGamma := s.Arrival == runlog.ArrivalGamma && len(d.parts) == 1 // gaps of several machines no longer are
+	if s.Arrival != runlog.ArrivalPoisson && !isGamma || len(sent) <= minSteadyRequests {
 		return unknown(), unknown()
 	}
-	sent := sentIn(w, d.units)
 	var gaps []float64
 	for i := 1; i < len(sent); i++ {
 		gaps = append(gaps, max(0, float64(sent[i].arrival()-sent[i-1].arrival())))
 	}
-	if len(gaps) < minSteadyRequests {
-		return unknown(), unknown()
-	}
 	slices.Sort(gaps)
+	shape := cmp.Or(s.Burstiness, 1)
 	asked := distuv.Gamma{Alpha: shape, Beta: shape * s.Rate / perSecond}
 	most, n := 0.0, float64(len(gaps))
 	for i, gap := range gaps {

@@ -11,17 +11,16 @@ import (
 )
 
 const (
-	// histogramTop is the longest gap that a histogram tells apart: no request of a load
-	// test takes a day.
-	histogramTop    = int64(24 * time.Hour)
+	// confidence is how many standard errors make half of a 95 % confidence interval.
+	confidence = 1.96
+	// maxBins bounds the runs of successive samples whose means are looked at for how they depend on one another.
+	maxBins         = 256
+	histogramTop    = int64(24 * time.Hour) // no gap between chunks takes longer
 	histogramDigits = 3
-	// gapParts are into how many parts gaps are divided in the order of their requests, to
-	// see how far their percentiles differ.
-	gapParts = 10
+	gapParts        = 10 // into which gaps are divided in the order of their requests, to see how far these differ
 )
 
-// Samples are integers, of nanoseconds or of tokens: these are how many of them make one
-// of the report's units.
+// A sample is an integer of nanoseconds or tokens. So many of them make one of the report's units.
 const (
 	perSecond = 1e9
 	perToken  = 1
@@ -46,8 +45,8 @@ func (v Value) IsZero() bool { return !v.Known() }
 
 func unknown() Value { return Value(math.NaN()) }
 
-// Distribution sums up samples: seconds, or tokens for lengths. All but Count and Waiting is
-// 0 when Count is.
+// Distribution sums up samples: seconds, or tokens for lengths. All but Count, Waiting and
+// Percentiles is 0 when Count is.
 type Distribution struct {
 	Count int64 `json:"count"`
 	// Waiting counts requests that ended by a timeout or stall before the sample was there. They
@@ -60,7 +59,7 @@ type Distribution struct {
 	Std         float64      `json:"std"` // of the population, as numpy.std
 	Min         float64      `json:"min"`
 	Max         float64      `json:"max"`
-	Percentiles []Percentile `json:"percentiles,omitempty"` // ascending, the median among them; of gaps and lags within 0.1 %
+	Percentiles []Percentile `json:"percentiles,omitempty"` // ascending, the median among them; of gaps within 0.1 %
 }
 
 // Percentile is one percentile of a [Distribution], interpolated linearly as
@@ -86,52 +85,41 @@ func (d Distribution) At(p float64) (Percentile, bool) {
 	return d.Percentiles[i], true
 }
 
-// ranked are samples in order: those that are known, and behind them what others waited.
-type ranked struct{ known, waited []int64 }
-
-// at is the i-th sample, or the least that it can be.
-func (r ranked) at(i int64) float64 {
-	if known := int64(len(r.known)); i >= known {
-		longest := r.waited[i-known]
-		if known > 0 {
-			longest = max(longest, r.known[known-1])
-		}
-		return float64(longest)
-	}
-	return float64(r.known[i])
-}
-
-// newDistribution is of samples in the order of sending, in so many units to one of the report's.
+// newDistribution is of samples in the order of sending, see [none], so many units to one of the report's.
 func newDistribution(samples []int64, percentiles []float64, unit float64) Distribution {
-	var r ranked
-	var m moments
-	for _, v := range samples {
+	if len(samples) == 0 {
+		return Distribution{}
+	}
+	inOrder := make([]float64, len(samples)) // of sending; infinite where a request still waited
+	var known, waited []float64
+	for i, v := range samples {
 		if v < 0 {
-			r.waited = append(r.waited, ^v)
+			inOrder[i] = math.Inf(1)
+			waited = append(waited, float64(^v)/unit)
 			continue
 		}
-		r.known = append(r.known, v)
-		m.add(float64(v), 1)
+		inOrder[i] = float64(v) / unit
+		known = append(known, inOrder[i])
 	}
-	slices.Sort(r.known)
-	slices.Sort(r.waited)
-	d := Distribution{Waiting: int64(len(r.waited))}
-	if m.n > 0 {
-		d = m.distribution(r.known[0], r.known[m.n-1], unit)
-		d.Waiting, d.MeanError = int64(len(r.waited)), Value(standardError(samples)*confidence/unit)
+	d := Distribution{Count: int64(len(known)), Waiting: int64(len(waited))}
+	ranked := slices.Sorted(slices.Values(known))
+	if len(known) > 0 {
+		mean, variance := stat.PopMeanVariance(known, nil)
+		d.Mean, d.Std, d.Min, d.Max = mean, math.Sqrt(variance), ranked[0], ranked[len(ranked)-1]
+		d.MeanError = Value(confidence * errorOfMean(known))
 	}
-	last := int64(len(samples) - 1)
+	slices.Sort(waited)
+	for _, w := range waited {
+		ranked = append(ranked, max(w, d.Max))
+	}
+	rank := func(p float64) float64 { return interpolated(p, len(ranked), func(i int) float64 { return ranked[i] }) }
 	for _, p := range percentiles {
-		if last < 0 {
-			break
-		}
-		value := interpolated(p, last+1, r.at)
-		independent := independentAt(samples, value)
-		off := confidence * 100 * math.Sqrt(p/100*(1-p/100)/independent)
-		low, high := interpolated(max(0, p-off), last+1, r.at), interpolated(min(100, p+off), last+1, r.at)
+		value := rank(p)
+		independent := independentAt(inOrder, value)
+		margin := confidence * 100 * math.Sqrt(p/100*(1-p/100)/independent)
 		d.Percentiles = append(d.Percentiles, Percentile{
-			P: p, Value: value / unit, AtLeast: math.Ceil(p/100*float64(last)) >= float64(len(r.known)),
-			Error: Value((high - low) / 2 / unit), Independent: Value(independent),
+			P: p, Value: value, AtLeast: math.Ceil(p/100*float64(len(ranked)-1)) >= float64(len(known)),
+			Error: Value(rank(min(100, p+margin))-rank(max(0, p-margin))) / 2, Independent: Value(independent),
 		})
 	}
 	return d
@@ -139,13 +127,95 @@ func newDistribution(samples []int64, percentiles []float64, unit float64) Distr
 
 // interpolated is the percentile p of n values in order as numpy.percentile has it: at
 // (n-1)p/100, on a line between the values beside it.
-func interpolated(p float64, n int64, at func(i int64) float64) float64 {
+func interpolated(p float64, n int, at func(i int) float64) float64 {
 	i, part := math.Modf(p / 100 * float64(n-1))
-	low := at(int64(i))
+	low := at(int(i))
 	if part == 0 {
 		return low
 	}
-	return low + part*(at(int64(i)+1)-low)
+	return low + part*(at(int(i)+1)-low)
+}
+
+// independentAt is how many independent samples there are behind a percentile with that value, from 1 to
+// all of them: by how samples above and below it follow one another.
+func independentAt(samples []float64, value float64) float64 {
+	above := make([]float64, len(samples))
+	for i, v := range samples {
+		if v > value {
+			above[i] = 1
+		}
+	}
+	n, share, e := float64(len(above)), stat.Mean(above, nil), errorOfMean(above)
+	if !(e > 0) {
+		return n
+	}
+	return min(max(share*(1-share)/(e*e), 1), n)
+}
+
+// errorOfMean is the standard error of the mean of values that depend on one another, NaN of less than two.
+func errorOfMean(values []float64) float64 {
+	bins := binned(values)
+	if len(bins) < 2 {
+		return math.NaN()
+	}
+	return math.Sqrt(stat.Variance(bins, nil) / float64(len(bins)) * inefficiency(bins))
+}
+
+// binned are the means of runs of successive values, each as long as the others.
+func binned(values []float64) []float64 {
+	n := len(values)
+	bins := make([]float64, min(n, maxBins))
+	for i := range bins {
+		bins[i] = stat.Mean(values[i*n/len(bins):(i+1)*n/len(bins)], nil)
+	}
+	return bins
+}
+
+// inefficiency is how many successive values say as much as one independent value, at least 1:
+// 1 + 2 Σ autocorrelation, summed while pairs of it are positive (Geyer's initial positive sequence, 1992).
+func inefficiency(values []float64) float64 {
+	n, sum := len(values), -1.0
+	mean, variance := stat.PopMeanVariance(values, nil)
+	if variance == 0 {
+		return 1
+	}
+	correlation := func(lag int) (c float64) {
+		for i := range n - lag {
+			c += (values[i] - mean) * (values[i+lag] - mean)
+		}
+		return c / (float64(n) * variance)
+	}
+	for lag := 0; lag+1 < n; lag += 2 {
+		pair := correlation(lag) + correlation(lag+1)
+		if pair <= 0 {
+			break
+		}
+		sum += 2 * pair
+	}
+	return max(1, sum)
+}
+
+// newTrend is of values at instants in order, in nanoseconds; false of fewer than eight bins.
+func newTrend(at, values []float64) (Trend, bool) {
+	const leastBins, clearErrors = 8, 1.5 // halves of a 95 % interval: 3 standard errors
+	xs, ys := binned(at), binned(values)
+	if len(ys) < leastBins {
+		return Trend{}, false
+	}
+	offset, slope := stat.LinearRegression(xs, ys, nil, false)
+	rest := make([]float64, len(ys))
+	for i := range ys {
+		rest[i] = ys[i] - offset - slope*xs[i]
+	}
+	spread, mean := stat.PopVariance(xs, nil), stat.Mean(ys, nil)
+	if !(spread > 0) || !(mean > 0) {
+		return Trend{}, false
+	}
+	e := confidence * math.Sqrt(stat.PopVariance(rest, nil)/float64(len(ys)-2)*inefficiency(rest)/spread)
+	const hour = 3600 * perSecond
+	length := at[len(at)-1] - at[0]
+	isClear := math.Abs(slope) > clearErrors*e && math.Abs(slope)*length/mean > fairPart && length >= hour/60
+	return Trend{PerHour: slope * hour / mean, PlusMinus: e * hour / mean, Clear: isClear}, true
 }
 
 // moments are Welford's running mean and sum of squares.
@@ -170,13 +240,6 @@ func (m *moments) errorSquared() float64 {
 	return m.m2 / float64(m.n-1) / float64(m.n)
 }
 
-func (m *moments) distribution(least, most int64, unit float64) Distribution {
-	return Distribution{
-		Count: m.n, Mean: m.mean / unit, MeanError: unknown(), Std: math.Sqrt(m.m2/float64(m.n)) / unit,
-		Min: float64(least) / unit, Max: float64(most) / unit,
-	}
-}
-
 // histogram counts durations where there are too many to keep: gaps between chunks. All
 // but its percentiles is exact.
 type histogram struct {
@@ -185,10 +248,9 @@ type histogram struct {
 	min, max int64
 }
 
-// gapPart is a part of the gaps; counts is nil of none.
 type gapPart struct {
 	moments
-	counts *hdrhistogram.Histogram
+	counts *hdrhistogram.Histogram // nil of no gaps
 }
 
 func newHistogram() *histogram { return &histogram{min: math.MaxInt64} }
@@ -198,12 +260,12 @@ func (h *histogram) add(part int, v, times int64) {
 	v = max(0, v)
 	h.min, h.max = min(h.min, v), max(h.max, v)
 	h.moments.add(float64(v), times)
-	one := &h.parts[part]
-	if one.counts == nil {
-		one.counts = hdrhistogram.New(1, histogramTop, histogramDigits)
+	p := &h.parts[part]
+	if p.counts == nil {
+		p.counts = hdrhistogram.New(1, histogramTop, histogramDigits)
 	}
-	one.moments.add(float64(v), times)
-	_ = one.counts.RecordValues(min(v, histogramTop), times) // in range, so it cannot fail
+	p.moments.add(float64(v), times)
+	_ = p.counts.RecordValues(min(v, histogramTop), times) // in range, so it cannot fail
 }
 
 func (h *histogram) distribution(percentiles []float64) Distribution {
@@ -212,35 +274,28 @@ func (h *histogram) distribution(percentiles []float64) Distribution {
 	}
 	all := hdrhistogram.New(1, histogramTop, histogramDigits)
 	var means []float64
-	var ofParts []map[float64]int64
+	values := map[float64][]float64{} // of each part, by percentile
 	for _, part := range h.parts {
-		if part.counts != nil {
-			all.Merge(part.counts)
-			means = append(means, part.mean)
-			ofParts = append(ofParts, part.counts.ValueAtPercentiles(slices.Clone(percentiles)))
+		if part.counts == nil {
+			continue
+		}
+		all.Merge(part.counts)
+		means = append(means, part.mean)
+		for p, v := range part.counts.ValueAtPercentiles(slices.Clone(percentiles)) {
+			values[p] = append(values[p], float64(v))
 		}
 	}
-	d := h.moments.distribution(h.min, h.max, perSecond)
-	d.MeanError = Value(partsError(means) / perSecond)
+	d := Distribution{
+		Count: h.n, Mean: h.mean / perSecond, MeanError: Value(confidence * errorOfMean(means) / perSecond),
+		Std: math.Sqrt(h.m2/float64(h.n)) / perSecond, Min: float64(h.min) / perSecond, Max: float64(h.max) / perSecond,
+	}
 	for _, p := range percentiles {
-		value := interpolated(p, h.n, func(i int64) float64 {
+		value := interpolated(p, int(h.n), func(i int) float64 {
 			top := all.ValueAtPercentile(100 * float64(i+1) / float64(h.n)) // of its bucket
 			return float64(min(max(top, h.min), h.max))
 		})
-		var values []float64
-		for _, part := range ofParts {
-			values = append(values, float64(part[p]))
-		}
-		d.Percentiles = append(d.Percentiles, Percentile{P: p, Value: value / perSecond, Error: Value(partsError(values) / perSecond), Independent: unknown()})
+		e := Value(confidence * errorOfMean(values[p]) / perSecond)
+		d.Percentiles = append(d.Percentiles, Percentile{P: p, Value: value / perSecond, Error: e, Independent: unknown()})
 	}
 	return d
-}
-
-// partsError is half of the 95 % confidence interval of a figure that was taken of each part.
-func partsError(values []float64) float64 {
-	if len(values) < 2 {
-		return math.NaN()
-	}
-	_, variance := stat.MeanVariance(values, nil)
-	return confidence * math.Sqrt(variance/float64(len(values))*inefficiency(values))
 }

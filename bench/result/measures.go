@@ -58,8 +58,8 @@ func Measures() []Measure {
 	return []Measure{
 		{TTFT, "TTFT", Latency, true, func(q *request) int64 { return q.ttft }},
 		{TTFTFromPlanned, "TTFT from due", FromDue, false, func(q *request) int64 { return fromDue(q, q.ttft) }},
-		{TTFTFirst, "TTFT, first turn", OfTurns, false, firstTurn},
-		{TTFTLater, "TTFT, later turns", OfTurns, false, laterTurn},
+		{TTFTFirst, "TTFT, first turn", OfTurns, false, func(q *request) int64 { return onlyIf(q.turn == 1, q.ttft) }},
+		{TTFTLater, "TTFT, later turns", OfTurns, false, func(q *request) int64 { return onlyIf(q.turn > 1, q.ttft) }},
 		{FirstAnswer, "first answer", Latency, false, func(q *request) int64 { return q.firstAnswer }},
 		{TPOT, "TPOT", Latency, true, func(q *request) int64 { return q.tpot }},
 		{ITL, "ITL", Latency, true, nil},
@@ -69,8 +69,8 @@ func Measures() []Measure {
 		{Queue, "client queue", Client, false, func(q *request) int64 { return q.queued }},
 		{Lateness, "client lateness", Client, false, func(q *request) int64 { return max(0, q.late()-q.queued) }},
 		{Setup, "connection set-up", Client, false, func(q *request) int64 { return q.setup }},
-		{PromptLength, "prompt", Length, false, promptLength},
-		{OutputLength, "output", Length, false, outputLength},
+		{PromptLength, "prompt", Length, false, func(q *request) int64 { return onlyIf(q.failure == "" && q.prompt > 0, int64(q.prompt)) }},
+		{OutputLength, "output", Length, false, func(q *request) int64 { return onlyIf(q.failure == "", int64(q.output)) }},
 	}
 }
 
@@ -105,34 +105,12 @@ func fromDue(q *request, latency int64) int64 {
 	return latency + q.late()
 }
 
-// firstTurn is a sample of the first turns alone.
-func firstTurn(q *request) int64 {
-	if q.turn != 1 {
+// onlyIf is a sample of those requests alone of which applies is true.
+func onlyIf(applies bool, sample int64) int64 {
+	if !applies {
 		return none
 	}
-	return q.ttft
-}
-
-// laterTurn is a sample of the turns behind the first.
-func laterTurn(q *request) int64 {
-	if q.turn < 2 {
-		return none
-	}
-	return q.ttft
-}
-
-func promptLength(q *request) int64 {
-	if q.failure != "" || q.prompt == 0 {
-		return none
-	}
-	return int64(q.prompt)
-}
-
-func outputLength(q *request) int64 {
-	if q.failure != "" {
-		return none
-	}
-	return int64(q.output)
+	return sample
 }
 
 // distributions are those of the requests, by measure; one without samples is missing.
@@ -148,8 +126,7 @@ func distributions(requests []request, percentiles []float64, bounded bool) Dist
 		}
 		all[m.Key] = newDistribution(samples(requests, m.sample), percentiles, unit)
 	}
-	gaps, tokenGaps := gapHistograms(requests)
-	all[ITL], all[TokenITL] = gaps.distribution(percentiles), tokenGaps.distribution(percentiles)
+	all[ITL], all[TokenITL] = gapDistributions(requests, percentiles)
 	maps.DeleteFunc(all, func(_ Key, d Distribution) bool { return d.Count+d.Waiting == 0 })
 	return all
 }
@@ -165,24 +142,66 @@ func samples(requests []request, sample func(*request) int64) []int64 {
 	return all
 }
 
-// gapHistograms are those of [openai.ITLs], and of the same gaps a token: a gap that brought
+// gapDistributions are those of [openai.ITLs], and of the same gaps a token: a gap that brought
 // k tokens, by the server's count, gives k samples of a k-th of it.
-func gapHistograms(requests []request) (gaps, tokenGaps *histogram) {
-	gaps, tokenGaps = newHistogram(), newHistogram()
+func gapDistributions(requests []request, percentiles []float64) (gaps, tokenGaps Distribution) {
+	byChunk, byToken := newHistogram(), newHistogram()
 	for i := range requests {
 		if requests[i].ttft < 0 {
 			continue
 		}
-		first, part := true, i*gapParts/len(requests)
+		isFirst, part := true, i*gapParts/len(requests)
 		for gap, tokens := range requests[i].chunkGaps() {
-			if !first {
-				gaps.add(part, gap, 1)
+			if !isFirst {
+				byChunk.add(part, gap, 1)
 				if tokens > 0 {
-					tokenGaps.add(part, gap/tokens, tokens)
+					byToken.add(part, gap/tokens, tokens)
 				}
 			}
-			first = false
+			isFirst = false
 		}
 	}
-	return gaps, tokenGaps
+	return byChunk.distribution(percentiles), byToken.distribution(percentiles)
+}
+
+// Turn are the requests of one turn of all conversations. Tokens are means of the requests
+// whose prompt's length is known.
+type Turn struct {
+	Turn         int          `json:"turn"`     // from 1
+	Requests     int          `json:"requests"` // that were sent
+	PromptTokens float64      `json:"prompt_tokens"`
+	NewTokens    float64      `json:"new_tokens"`    // that no request before had too
+	CachedTokens Value        `json:"cached_tokens"` // by the server's usage
+	TTFT         Distribution `json:"ttft"`
+	TPOT         Distribution `json:"tpot"`
+}
+
+// newTurns are those of requests, none where they are of no conversations.
+func newTurns(sent []request, percentiles []float64, cacheKnown bool) []Turn {
+	byTurn := map[int][]request{}
+	for _, q := range sent {
+		if q.turn > 0 {
+			byTurn[q.turn] = append(byTurn[q.turn], q)
+		}
+	}
+	var all []Turn
+	for _, n := range slices.Sorted(maps.Keys(byTurn)) {
+		requests := byTurn[n]
+		var prompt, fresh, cached moments
+		for i := range requests {
+			if q := &requests[i]; q.prompt > 0 {
+				prompt.add(float64(q.prompt), 1)
+				fresh.add(float64(max(0, q.prompt-q.shared)), 1)
+				cached.add(float64(q.cached), 1)
+			}
+		}
+		t := Turn{Turn: n, Requests: len(requests), PromptTokens: prompt.mean, NewTokens: fresh.mean, CachedTokens: unknown()}
+		if cacheKnown {
+			t.CachedTokens = Value(cached.mean)
+		}
+		t.TTFT = newDistribution(samples(requests, func(q *request) int64 { return q.ttft }), percentiles, perSecond)
+		t.TPOT = newDistribution(samples(requests, func(q *request) int64 { return q.tpot }), percentiles, perSecond)
+		all = append(all, t)
+	}
+	return all
 }

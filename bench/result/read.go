@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,49 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
+
+const (
+	median          = 50
+	usualPercentile = 99 // where none was asked for
+)
+
+// Options say how a report is made.
+type Options struct {
+	// Percentiles are those that were asked for, each above 0 and below 100; those of the
+	// run or else 99 when empty. Tables show them beside 50 and 90.
+	Percentiles []float64
+	// Goodput is what each good request meets, what the run had when empty.
+	Goodput runlog.Objectives
+
+	objectives []openai.Objective // those of the search that chose the steps
+	computed   []float64          // percentiles: those asked for, of objectives and of evalscope
+}
+
+// withDefaults fills in what was not given from the runs, the first one where they differ.
+func (o Options) withDefaults(runs []runlog.Run) Options {
+	first := runs[0]
+	if len(o.Percentiles) == 0 {
+		o.Percentiles = first.Percentiles
+	}
+	if len(o.Percentiles) == 0 {
+		o.Percentiles = []float64{usualPercentile}
+	}
+	if len(o.Goodput) == 0 {
+		o.Goodput = first.Objectives
+	}
+	if len(runs) == 1 && first.Capacity != nil {
+		o.objectives = first.Capacity.Objectives
+	}
+	all := slices.Concat([]float64{median, 66, 75, 80, 90, 95, 98, usualPercentile}, o.Percentiles)
+	for _, objective := range o.objectives {
+		if objective.Percentile > 0 {
+			all = append(all, objective.Percentile)
+		}
+	}
+	slices.SortFunc(all, cmp.Compare[float64])
+	o.computed = slices.Compact(all)
+	return o
+}
 
 // Read makes the report of the logs at paths, which [runlog.Find] understands:
 // of one run, or of several that put load on the same endpoint at the same time
@@ -95,11 +139,9 @@ func endpointText(run *runlog.Run) string {
 	return text
 }
 
-// maxSteps bounds the index of a step.
-const maxSteps = 1 << 20
-
 // begin begins a step of the run that was added last.
 func (a *reading) begin(s runlog.Step) error {
+	const maxSteps = 1 << 20
 	if s.Index < 0 || s.Index > maxSteps {
 		return fmt.Errorf("a step of index %d", s.Index)
 	}
@@ -113,11 +155,10 @@ func (a *reading) begin(s runlog.Step) error {
 	return nil
 }
 
-// minOverlap is for which share of the shorter one two machines send at the same time that put on one load.
-const minOverlap = 0.5
-
-// checkOverlap says which machines did not put on the step together.
+// checkOverlap says which machines did not put on the step together: at the same time for half of the
+// shorter one's.
 func (d *stepData) checkOverlap() error {
+	const minOverlap = 0.5
 	for i, p := range d.parts {
 		for _, q := range d.parts[:i] {
 			both := span{max(p.sending.from, q.sending.from), min(p.sending.to, q.sending.to)}

@@ -3,6 +3,7 @@ package result
 
 import (
 	"cmp"
+	"math"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -10,14 +11,11 @@ import (
 
 // Report is what is known of one run, or of several that were one load.
 type Report struct {
-	Runs  []runlog.Run // one for each log
-	Steps []Step       // in the order in which they were run
-	// Complete is false when a log has no end: its run was killed. Damaged counts lines that
-	// could not be read, such as the last of such a run.
-	Complete bool
-	Damaged  int
-	// NotRun are the names of the steps that the first run had planned and did not come to.
-	NotRun      []string
+	Runs        []runlog.Run      // one for each log
+	Steps       []Step            // in the order in which they were run
+	Complete    bool              // false when a log has no end: its run was killed
+	Damaged     int               // lines that could not be read, such as the last of such a run
+	NotRun      []string          // names of the steps that the first run had planned and did not come to
 	Objectives  runlog.Objectives // those that the goodput was counted by
 	Percentiles []float64         // that were asked for, in the order given, or 99
 }
@@ -32,17 +30,14 @@ func (r *Report) Notes() []string {
 
 // Step is the report of one load level.
 type Step struct {
-	runlog.Step `json:"load"` // Concurrency, MaxConcurrency, Rate and Requests summed over machines
-	Name        string        `json:"name"` // short: "8", "4 req/s", "8 #2"
-	// Conversations are how many were begun, 0 of a load that is none; TurnsNotSent are
-	// those behind their ends, and AtModelLength how many ended at the model's length.
-	Conversations int            `json:"conversations,omitempty"`
-	TurnsNotSent  int            `json:"turns_not_sent,omitempty"`
-	AtModelLength int            `json:"at_model_length,omitempty"`
-	Machines      int            `json:"machines"` // logs that took part
+	runlog.Step   `json:"load"`  // Concurrency, MaxConcurrency, Rate and Requests summed over machines
+	Name          string         `json:"name"`                      // short: "8", "4 req/s", "8 #2"
+	Conversations int            `json:"conversations,omitempty"`   // begun, 0 of a load that is none
+	TurnsNotSent  int            `json:"turns_not_sent,omitempty"`  // of conversations that ended before
+	AtModelLength int            `json:"at_model_length,omitempty"` // conversations that ended at the model's length
+	Machines      int            `json:"machines"`                  // logs that took part
 	Account       runlog.Account `json:"account"`
-	// FailedAs is what the first failure of each reason said: the HTTP status and
-	// the server's or the system's own words.
+	// FailedAs is what the first failure of each reason said: the HTTP status and the server's or system's words.
 	FailedAs map[openai.Reason]string `json:"failed_as,omitempty"`
 	Stop     runlog.Stop              `json:"stop"`  // empty when the log ended before the step did
 	Whole    Figures                  `json:"whole"` // of the whole step, ramp and drain included
@@ -65,8 +60,8 @@ type Step struct {
 	// the load was less than the step is named by: clauses, empty where it was not.
 	ClientLimit string `json:"-"`
 	Short       string `json:"-"`
-	// Latencies and Queued are of each request that was sent, in the order of sending, in seconds: the E2E,
-	// 0 of one that failed, and the wait under a bound on concurrency.
+	// Latencies are the E2E of each request that was sent, in the order of sending, 0 of one that failed, and
+	// Queued its wait under a bound on concurrency. Both are in seconds.
 	Latencies []float64 `json:"-"`
 	Queued    []float64 `json:"-"`
 }
@@ -99,10 +94,9 @@ type Figures struct {
 	RequestThroughput float64 `json:"request_throughput"` // Completed
 	OutputThroughput  float64 `json:"output_throughput"`  // tokens
 	TotalThroughput   float64 `json:"total_throughput"`   // prompt and output tokens
-	// Goodput is the good requests that ended inside the window, a second; Good is how
-	// many of Account were good. Neither is known without objectives.
-	Goodput Value `json:"goodput,omitzero"`
-	Good    Value `json:"good,omitzero"`
+	// Goodput and Good are not known without objectives.
+	Goodput Value `json:"goodput,omitzero"` // good requests that ended inside the window, a second
+	Good    Value `json:"good,omitzero"`    // good requests of Account
 	// PeakOutputThroughput is the most output tokens in any second of the window, or their
 	// mean where that is more, as in a window of less than a second.
 	PeakOutputThroughput float64       `json:"peak_output_throughput"`
@@ -117,14 +111,6 @@ type Distributions map[Key]Distribution
 // themselves: a failed one is not good.
 func (f *Figures) GoodRatio() Value { return f.Good / Value(f.Account.Succeeded+f.Account.Failures()) }
 
-// Gauge sums up the samples of a gauge; of a card's, several of one poll are one.
-// Samples is 0 when there were too few.
-type Gauge struct {
-	Samples int     `json:"samples"`
-	Mean    float64 `json:"mean"` // over time
-	Max     float64 `json:"max"`
-}
-
 // Of is the distribution of a measure, without samples where there were none.
 func (f *Figures) Of(key Key) Distribution { return f.Distributions[key] }
 
@@ -132,4 +118,38 @@ func (f *Figures) Of(key Key) Distribution { return f.Distributions[key] }
 func (f *Figures) median(key Key) float64 {
 	p, _ := f.Of(key).At(median)
 	return p.Value
+}
+
+// ObjectiveResult is a figure of a step that has an objective.
+type ObjectiveResult struct {
+	openai.Objective
+	Value Value // in seconds, of failures a share
+	// AtLeast is true where Value falls among requests that were still waiting when they ended.
+	AtLeast bool
+	Error   Value // half of the 95 % confidence interval
+}
+
+// Excess is the figure over its limit: more than 1 is a miss. It is infinite where requests
+// never got what the objective bounds, however short they waited.
+func (r ObjectiveResult) Excess() float64 {
+	if r.AtLeast {
+		return math.Inf(1)
+	}
+	return float64(r.Value) / r.Limit
+}
+
+// objectiveResults are the figures of a window that have objectives.
+func objectiveResults(objectives []openai.Objective, f *Figures) []ObjectiveResult {
+	var all []ObjectiveResult
+	for _, o := range objectives {
+		r := ObjectiveResult{Objective: o, Value: unknown(), Error: unknown()}
+		if n := float64(f.Account.Succeeded + f.Account.Failures()); o.Measure == openai.Failures && n > 0 {
+			share := f.Account.FailureRatio()
+			r.Value, r.Error = Value(share), Value(confidence*math.Sqrt(share*(1-share)/n))
+		} else if p, ok := f.Of(o.Measure).At(o.Percentile); ok {
+			r.Value, r.AtLeast, r.Error = Value(p.Value), p.AtLeast, p.Error
+		}
+		all = append(all, r)
+	}
+	return all
 }

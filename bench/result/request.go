@@ -2,6 +2,7 @@ package result
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"iter"
 	"math"
@@ -18,7 +19,7 @@ const none = math.MinInt64
 
 // slowRefusal is how long a server may take to refuse a request as busy (429) or failed (5xx). Who
 // waited longer waited for an answer.
-const slowRefusal = int64(time.Second)
+const slowRefusal = time.Second
 
 // request is what figures need of one request that was sent.
 type request struct {
@@ -31,34 +32,45 @@ type request struct {
 	shared, cached                      int   // tokens of the prompt: see [Cache]
 	failure                             openai.Reason
 	chunks                              int
-	// gaps are the times before each chunk of text, as what is more than the one before, and
-	// tokens what each brought, nil where nothing tells, as varints: a long run has many
-	// millions of them.
+	// gaps are the times before each chunk of text, as what is more than the one before, and tokens what each
+	// brought, nil where nothing tells: as varints, since a long run has many millions of them.
 	gaps, tokens []byte
 }
 
 func newRequest(r *runlog.Request) request {
 	t := &r.Trace
-	start := t.Started.UnixNano()
+	start, took := t.Started.UnixNano(), max(0, t.End)
+	usage := cmp.Or(t.Usage, &openai.Usage{})
 	q := request{
-		unit: unit{due: start, start: start, end: start + int64(max(0, t.End)), queued: int64(r.Queued)},
-		turn: r.Turn, shared: r.SharedTokens, cached: cachedTokens(t.Usage),
-		tpot: orNone(openai.TPOT(t)), setup: none,
-		prompt: promptTokens(r), chunks: len(t.Chunks), failure: reasonOf(t),
+		unit: unit{due: start, start: start, end: start + int64(took), queued: int64(r.Queued)},
+		turn: r.Turn, shared: r.SharedTokens, tpot: none, setup: none,
+		prompt: cmp.Or(usage.PromptTokens, r.ExpectedTokens), chunks: len(t.Chunks), failure: reasonOf(t),
 	}
-	missing := int64(none)
-	if q.waited() {
-		missing = ^int64(max(0, t.End))
-	}
-	q.ttft, q.firstAnswer, q.e2e = orElse(missing)(openai.TTFT(t)), orElse(missing)(openai.FirstAnswer(t)), orElse(missing)(openai.E2E(t))
-	q.answered = q.failure == "" || missing != none
 	if !t.Planned.IsZero() {
 		q.due = t.Planned.UnixNano()
+	}
+	missing := int64(none)
+	if waitedInVain(q.failure, took) {
+		missing = ^int64(took)
+	}
+	q.answered = q.failure == "" || missing != none
+	sample := func(latency time.Duration, ok bool) int64 {
+		if !ok {
+			return missing
+		}
+		return int64(max(0, latency))
+	}
+	q.ttft, q.firstAnswer, q.e2e = sample(openai.TTFT(t)), sample(openai.FirstAnswer(t)), sample(openai.E2E(t))
+	if tpot, ok := openai.TPOT(t); ok {
+		q.tpot = int64(tpot)
 	}
 	if !t.Reused && t.Phases.Connect > 0 { // it made its own connection
 		q.setup = int64(t.Phases.Resolve + t.Phases.Connect + t.Phases.TLS)
 	}
 	q.output, _ = openai.OutputTokens(t)
+	if usage.CachedTokens != nil {
+		q.cached = min(*usage.CachedTokens, usage.PromptTokens) // no server is believed that claims more
+	}
 	if n := len(t.Chunks) - 1; n > 0 {
 		q.meanITL = int64((t.Chunks[n].At - t.Chunks[0].At) / time.Duration(n))
 	}
@@ -66,6 +78,19 @@ func newRequest(r *runlog.Request) request {
 	return q
 }
 
+// waitedInVain reports whether a request ended because it took too long, so that its latencies are
+// at least the time until then.
+func waitedInVain(failure openai.Reason, took time.Duration) bool {
+	switch failure {
+	case openai.ReasonTimeoutFirstToken, openai.ReasonTimeout, openai.ReasonStalled:
+		return true
+	case openai.ReasonHTTP429, openai.ReasonHTTP5xx:
+		return took > slowRefusal
+	}
+	return false
+}
+
+// keep packs the chunks into gaps and tokens.
 func (q *request) keep(chunks []openai.Chunk) {
 	var before, last time.Duration // the chunk before, and its gap
 	for _, c := range chunks {
@@ -78,30 +103,6 @@ func (q *request) keep(chunks []openai.Chunk) {
 		for _, c := range chunks {
 			q.tokens = binary.AppendVarint(q.tokens, int64(c.Tokens))
 		}
-	}
-}
-
-// waited reports whether a request ended because it took too long, so that its latencies are
-// at least the time until then.
-func (q *request) waited() bool {
-	switch q.failure {
-	case openai.ReasonTimeoutFirstToken, openai.ReasonTimeout, openai.ReasonStalled:
-		return true
-	case openai.ReasonHTTP429, openai.ReasonHTTP5xx:
-		return q.end-q.start > slowRefusal
-	}
-	return false
-}
-
-func orNone(d time.Duration, ok bool) int64 { return orElse(none)(d, ok) }
-
-// orElse is a sample, or missing where there is none.
-func orElse(missing int64) func(d time.Duration, ok bool) int64 {
-	return func(d time.Duration, ok bool) int64 {
-		if !ok {
-			return missing
-		}
-		return int64(max(0, d))
 	}
 }
 
@@ -141,22 +142,4 @@ func reasonOf(t *openai.Trace) openai.Reason {
 		return ""
 	}
 	return t.Failure.Reason
-}
-
-// cachedTokens are those that the server's cache served, 0 where it does not tell. No
-// server is believed that claims more than there were.
-func cachedTokens(u *openai.Usage) int {
-	if u == nil || u.CachedTokens == nil {
-		return 0
-	}
-	return min(*u.CachedTokens, u.PromptTokens)
-}
-
-// promptTokens is the length of the prompt as the server counted it, else as the
-// dataset made it, 0 when neither tells.
-func promptTokens(r *runlog.Request) int {
-	if u := r.Trace.Usage; u != nil && u.PromptTokens > 0 {
-		return u.PromptTokens
-	}
-	return r.ExpectedTokens
 }

@@ -6,6 +6,14 @@ import (
 	"slices"
 )
 
+// Gauge sums up the samples of a gauge; of a card's, several of one poll are one.
+// Samples is 0 when there were too few.
+type Gauge struct {
+	Samples int     `json:"samples"`
+	Mean    float64 `json:"mean"` // over time
+	Max     float64 `json:"max"`
+}
+
 // point is one value of a gauge or a counter, at so many nanoseconds since 1970.
 type point struct {
 	at    int64
@@ -26,49 +34,28 @@ func (s series) with(at int64, v float64) series {
 // readings are the values of several metrics, by name.
 type readings map[string]series
 
-// add appends a value to each.
 func (r readings) add(at int64, values map[string]float64) {
 	for name, v := range values {
 		r[name] = r[name].with(at, v)
 	}
 }
 
-// first are the values by the first of several names that there are any of: a server that
-// exports an older name beside the newer one tells the same twice.
-func (r readings) first(names ...string) series {
-	for _, name := range names {
-		if len(r[name]) > 0 {
-			return r[name]
-		}
-	}
-	return nil
-}
-
-// within are the values inside of a window.
-func (s series) within(w span) series {
-	return slices.DeleteFunc(slices.Clone(s), func(p point) bool { return !w.holds(p.at) })
-}
-
-// integral is over the window that all values are in, in units times seconds: straight
-// lines from value to value, the first one before and the last one after them.
-func (s series) integral(w span) float64 {
-	first, last := s[0], s[len(s)-1]
-	sum := first.value*span{w.from, first.at}.seconds() + last.value*span{last.at, w.to}.seconds()
-	for i := range s[1:] {
-		a, b := s[i], s[i+1]
-		sum += (a.value + b.value) / 2 * span{a.at, b.at}.seconds()
-	}
-	return sum
-}
-
-// gauge sums up the values inside of the window, if there are at least so many.
+// gauge sums up the values inside of the window, if there are at least so many: its mean is of
+// straight lines from value to value, the first one before and the last one after them.
 func (s series) gauge(w span, least int) Gauge {
-	s = s.within(w)
+	s = slices.DeleteFunc(slices.Clone(s), func(p point) bool { return !w.holds(p.at) })
 	if len(s) < least {
 		return Gauge{}
 	}
-	highest := slices.MaxFunc(s, func(a, b point) int { return cmp.Compare(a.value, b.value) })
-	return Gauge{Samples: len(s), Mean: w.rate(s.integral(w)), Max: highest.value}
+	first, last := s[0], s[len(s)-1]
+	integral := first.value*span{w.from, first.at}.seconds() + last.value*span{last.at, w.to}.seconds()
+	highest := first.value
+	for i, b := range s[1:] {
+		a := s[i]
+		integral += (a.value + b.value) / 2 * span{a.at, b.at}.seconds()
+		highest = max(highest, b.value)
+	}
+	return Gauge{Samples: len(s), Mean: w.rate(integral), Max: highest}
 }
 
 // growth is how much a counter grew; not known of less than two values, nor of a process that

@@ -8,13 +8,9 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-const (
-	// samplesForServer is how many samples of the server inside of a step it takes for a
-	// mean: two at its ends show it before and after the load.
-	samplesForServer = 3
-	// modelLabel says which model a series of vLLM is of, by the first of its served names.
-	modelLabel = "model_name"
-)
+// samplesForServer is how many samples of the server inside of a step it takes for a
+// mean: two at its ends show it before and after the load.
+const samplesForServer = 3
 
 // ServerSample is what the server's own metrics showed during a step, over all
 // of its engines, as seen by the first machine that looked.
@@ -52,12 +48,13 @@ type server struct {
 	values readings // by name without vllm: and _total, of all engines
 }
 
-// add takes one scrape.
+// add takes one scrape: the series of the model that was asked for where there are any, else those of all.
 func (v *server) add(at int64, all []runlog.Series) {
-	ofAsked := slices.ContainsFunc(all, func(s runlog.Series) bool { return s.Labels[modelLabel] == v.model })
+	const modelLabel = "model_name" // in vLLM the first of the model's served names
+	isServed := slices.ContainsFunc(all, func(s runlog.Series) bool { return s.Labels[modelLabel] == v.model })
 	sums, engines := map[string]float64{}, map[string]float64{}
 	for _, s := range all {
-		if model := s.Labels[modelLabel]; ofAsked && model != "" && model != v.model {
+		if model := s.Labels[modelLabel]; isServed && model != "" && model != v.model {
 			continue
 		}
 		name := strings.TrimSuffix(strings.TrimPrefix(s.Name, "vllm:"), "_total")
@@ -78,38 +75,30 @@ func (v *server) report(w span, answers int64) *ServerSample {
 	if len(v.values) == 0 {
 		return nil
 	}
-	ttft := v.ttft()
-	return &ServerSample{
-		Running:       v.values.first("num_requests_running").gauge(w, samplesForServer),
-		Waiting:       v.values.first("num_requests_waiting").gauge(w, samplesForServer),
-		CacheUsage:    v.values.first("kv_cache_usage_perc", "gpu_cache_usage_perc", "npu_cache_usage_perc").gauge(w, samplesForServer),
-		TTFT:          ttft,
-		TTFTOurs:      ttft != nil && math.Abs(float64(ttft.Count-answers)) <= max(1, 0.01*float64(answers)),
-		PrefixQueries: v.values.first("prefix_cache_queries", "gpu_prefix_cache_queries").growth(),
-		PrefixHits:    v.values.first("prefix_cache_hits", "gpu_prefix_cache_hits").growth(),
-		Speculation:   v.speculation(),
+	// first are the values by the first name that there is: an older one beside it tells the same twice.
+	first := func(names ...string) series {
+		i := slices.IndexFunc(names, func(name string) bool { return len(v.values[name]) > 0 })
+		return v.values[names[max(0, i)]]
 	}
-}
-
-func (v *server) speculation() *Speculation {
-	drafts := v.values.first("spec_decode_num_drafts").growth()
-	tokens := v.values.first("spec_decode_num_draft_tokens").growth()
-	accepted := v.values.first("spec_decode_num_accepted_tokens").growth()
-	if !(drafts > 0 && tokens > 0 && accepted >= 0) {
-		return nil
+	s := &ServerSample{
+		Running:       first("num_requests_running").gauge(w, samplesForServer),
+		Waiting:       first("num_requests_waiting").gauge(w, samplesForServer),
+		CacheUsage:    first("kv_cache_usage_perc", "gpu_cache_usage_perc", "npu_cache_usage_perc").gauge(w, samplesForServer),
+		PrefixQueries: first("prefix_cache_queries", "gpu_prefix_cache_queries").growth(),
+		PrefixHits:    first("prefix_cache_hits", "gpu_prefix_cache_hits").growth(),
 	}
-	return &Speculation{
-		Drafts: float64(drafts), DraftTokens: float64(tokens), AcceptedTokens: float64(accepted),
-		Acceptance: float64(accepted / tokens), AcceptedLength: float64(1 + accepted/drafts),
+	sum, count := first("time_to_first_token_seconds_sum").growth(), first("time_to_first_token_seconds_count").growth()
+	if count > 0 && sum.Known() {
+		s.TTFT = &Distribution{Count: int64(count), Mean: float64(sum / count), MeanError: unknown()}
+		s.TTFTOurs = math.Abs(float64(s.TTFT.Count-answers)) <= max(1, 0.01*float64(answers))
 	}
-}
-
-// ttft is nil where the server's histogram did not grow or is not there.
-func (v *server) ttft() *Distribution {
-	sum := v.values.first("time_to_first_token_seconds_sum").growth()
-	count := v.values.first("time_to_first_token_seconds_count").growth()
-	if !(count > 0) || !sum.Known() {
-		return nil
+	drafts, tokens := first("spec_decode_num_drafts").growth(), first("spec_decode_num_draft_tokens").growth()
+	accepted := first("spec_decode_num_accepted_tokens").growth()
+	if drafts > 0 && tokens > 0 && accepted >= 0 {
+		s.Speculation = &Speculation{
+			Drafts: float64(drafts), DraftTokens: float64(tokens), AcceptedTokens: float64(accepted),
+			Acceptance: float64(accepted / tokens), AcceptedLength: float64(1 + accepted/drafts),
+		}
 	}
-	return &Distribution{Count: int64(count), Mean: float64(sum / count), MeanError: unknown()}
+	return s
 }

@@ -12,14 +12,12 @@ import (
 )
 
 const (
-	minSteadyRequests = 10   // in a steady window
-	minLoadShare      = 0.95 // of what was configured, and of arrivals that are to have ended
-	minGrowth         = 1.1  // of latencies where requests pile up
-	timeNoise         = 3    // standard errors of the difference of two means
-	// spansOfLength is how many spans a p90 of E2E is divided into where requests in flight are followed, and
-	// leastSpans how many there are at least behind the first p90.
-	spansOfLength = 4
-	leastSpans    = 2 * spansOfLength
+	minSteadyRequests = 10                // in a steady window
+	minLoadShare      = 0.95              // of what was configured, and of arrivals that are to have ended
+	minGrowth         = 1.1               // of latencies where requests pile up
+	timeNoise         = 3                 // standard errors of the difference of two means
+	spansOfLength     = 4                 // into which a p90 of E2E is divided where requests in flight are followed
+	leastSpans        = 2 * spansOfLength // behind the first p90
 )
 
 // Two reasons for which a step has no steady part.
@@ -31,8 +29,7 @@ const (
 // Overloaded reports whether the server did not keep up with the rate of an open loop.
 func (s *Step) Overloaded() bool { return s.NotSteady == pileUp }
 
-// steadyWindow is the part of a step without ramp and drain, or why there is none, in a
-// clause.
+// steadyWindow is the part of a step without ramp and drain, or why there is none, in a clause.
 func (d *stepData) steadyWindow() (w span, why string) {
 	level, least := d.step.Concurrency, max(minSteadyRequests, d.step.Concurrency)
 	last := int64(math.MaxInt64) // sent by the first machine that had none left
@@ -71,11 +68,17 @@ func (d *stepData) steadyWindow() (w span, why string) {
 // second half of what is left, or where they grow behind it, there is none. The times of a recorded trace need
 // not be steady.
 func (d *stepData) openWindow(last int64) (w span, why string) {
-	length, answered := d.answerLength()
+	var took []int64 // in flight, by requests or conversations that were not refused at once
+	for _, u := range d.units {
+		if u.answered {
+			took = append(took, u.end-u.start)
+		}
+	}
+	p90, answered := newDistribution(took, []float64{90}, 1).At(90)
 	if !answered {
 		return w, "no request succeeded"
 	}
-	from := int64(0)
+	from, length := int64(0), int64(p90.Value)
 	for _, p := range d.parts {
 		if p.sending != (span{}) {
 			from = max(from, p.sending.from+int64(p.step.RampUp))
@@ -91,7 +94,7 @@ func (d *stepData) openWindow(last int64) (w span, why string) {
 		return w, fmt.Sprintf("requests were sent for %.3g s, at least three times the p90 of E2E (%.3g s) is needed: raise --num-prompts",
 			span{from, last}.seconds(), span{0, length}.seconds())
 	}
-	inFlight := d.curve.means(w.from, width, n)
+	inFlight := inFlightMeans(d.units, w.from, width, n)
 	settled := leastErrorFrom(inFlight)
 	if settled > 0 && stat.Mean(inFlight[:settled], nil) >= (1-fairPart)*stat.Mean(inFlight[settled:], nil) {
 		settled = 0
@@ -109,22 +112,6 @@ func (d *stepData) openWindow(last int64) (w span, why string) {
 	return w, ""
 }
 
-// answerLength is the p90 of the time in flight of requests, or conversations, that were not refused at
-// once; false without any.
-func (d *stepData) answerLength() (length int64, ok bool) {
-	var all []int64
-	for _, u := range d.units {
-		if u.answered {
-			all = append(all, u.end-u.start)
-		}
-	}
-	slices.Sort(all)
-	if len(all) == 0 {
-		return 0, false
-	}
-	return int64(interpolated(90, int64(len(all)), func(i int64) float64 { return float64(all[i]) })), true
-}
-
 // leastErrorFrom is from which value on the standard error of the mean is least. The last five values say
 // too little of their spread to be it.
 func leastErrorFrom(values []float64) int {
@@ -140,24 +127,17 @@ func leastErrorFrom(values []float64) int {
 	return best
 }
 
-// means are how many units were in flight on the mean of each of n spans of a width.
-func (c curve) means(from, width int64, n int) []float64 {
+// inFlightMeans are how many units were in flight on the mean of each of n spans of a width.
+func inFlightMeans(units []unit, from, width int64, n int) []float64 {
 	all := make([]float64, n)
-	inFlight, at := 0, from
-	until := func(to int64) {
-		for at < to {
-			i := int((at - from) / width)
-			if i >= n {
-				return
+	for _, u := range units {
+		for i := max(0, (u.start-from)/width); i < int64(n); i++ {
+			s := span{from + i*width, from + (i+1)*width}
+			if u.end <= s.from {
+				break
 			}
-			next := min(to, from+int64(i+1)*width)
-			all[i] += float64(inFlight) * float64(next-at) / float64(width)
-			at = next
+			all[i] += float64(s.clamp(u.end)-s.clamp(u.start)) / float64(width)
 		}
-	}
-	for _, e := range c {
-		until(e.at)
-		inFlight += e.by
 	}
 	return all
 }

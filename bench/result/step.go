@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -36,8 +37,8 @@ type stepData struct {
 	checks        Checks // those that are counted
 	counts        counts
 	failedAs      map[openai.Reason]string // see [Step.FailedAs]
-	local         int                      // failures for want of this machine's own files or ports
-	noFiles       bool                     // of them, one for want of file descriptors
+	localFailures int                      // for want of this machine's own files or ports
+	outOfFiles    bool                     // one of them was for want of file descriptors
 	cards         *cards
 	server        *server
 }
@@ -61,16 +62,36 @@ func (d *stepData) begin(run runlog.Run, s runlog.Step) *part {
 	return p
 }
 
+// request takes a request that is over, or the turn of a conversation.
 func (p *part) request(r *runlog.Request) {
-	p.joined.account.Count(reasonOf(&r.Trace))
-	p.joined.failure(r.Trace.Failure)
+	d := p.joined
+	d.account.Count(reasonOf(&r.Trace))
+	if f := r.Trace.Failure; f != nil && f.Reason != openai.ReasonCanceled {
+		if f.Local {
+			d.localFailures++
+			d.outOfFiles = d.outOfFiles || f.OutOfFiles()
+		}
+		if d.failedAs[f.Reason] == "" {
+			d.failedAs[f.Reason] = strings.TrimPrefix(strings.TrimPrefix(f.Error(), string(f.Reason)), ": ")
+		}
+	}
 	if r.Never || r.Trace.Started.IsZero() {
 		return
 	}
 	q := newRequest(r)
-	p.joined.requests = append(p.joined.requests, q)
-	p.addUnit(r.Seq, &q)
-	p.joined.check(r)
+	d.requests = append(d.requests, q)
+	d.check(r, &q)
+
+	if i, begun := p.conversations[r.Seq]; begun {
+		u := &d.units[i]
+		u.end, u.answered = max(u.end, q.end), u.answered || q.answered
+	} else {
+		if q.turn > 0 {
+			p.conversations[r.Seq] = len(d.units)
+			d.conversations++
+		}
+		d.units = append(d.units, q.unit)
+	}
 	if q.turn > 1 {
 		return
 	}
@@ -78,20 +99,6 @@ func (p *part) request(r *runlog.Request) {
 		p.sending = span{q.start, q.start}
 	}
 	p.sending = span{min(p.sending.from, q.start), max(p.sending.to, q.start)}
-}
-
-// failure keeps what ended a request, nil for a success.
-func (d *stepData) failure(f *openai.Failure) {
-	if f == nil || f.Reason == openai.ReasonCanceled {
-		return
-	}
-	if f.Local {
-		d.local++
-		d.noFiles = d.noFiles || f.OutOfFiles()
-	}
-	if d.failedAs[f.Reason] == "" {
-		d.failedAs[f.Reason] = strings.TrimPrefix(strings.TrimPrefix(f.Error(), string(f.Reason)), ": ")
-	}
 }
 
 // sample takes what was seen of cards and server by the first load generator alone: the
@@ -128,13 +135,15 @@ func (d *stepData) report(opts Options) Step {
 	var steady span
 	if steady, s.NotSteady = d.steadyWindow(); s.NotSteady == "" {
 		window, s.Steady = steady, new(d.figures(steady, opts))
-		s.Whole.PeakOutputThroughput = max(s.Whole.PeakOutputThroughput, s.Steady.PeakOutputThroughput) // its seconds begin elsewhere
+		// Its seconds begin elsewhere.
+		s.Whole.PeakOutputThroughput = max(s.Whole.PeakOutputThroughput, s.Steady.PeakOutputThroughput)
 	}
 	s.Objectives = objectiveResults(opts.objectives, s.SteadyOrWhole())
 	s.Cards = d.cards.report(whole)
 	s.Joules = s.joules()
 	s.Server = d.server.report(whole, s.Whole.Of(TTFT).Count)
-	s.Turns, s.Cache = d.newTurns(sentIn(window, d.requests), opts.computed), d.newCache(&s)
+	s.Turns = newTurns(sentIn(window, d.requests), opts.computed, d.checks.CacheKnown)
+	s.Cache = d.newCache(&s)
 	s.Checks = d.newChecks(whole, window)
 	for i := range d.requests {
 		q := &d.requests[i]
@@ -164,28 +173,29 @@ func (d *stepData) addEnds(s *Step) {
 
 // figures are those of a window.
 func (d *stepData) figures(w span, opts Options) Figures {
-	sent := sentIn(w, d.requests)
 	f := Figures{
-		Window: w.window(), PeakConcurrency: d.curve.peak(w), Goodput: unknown(), Good: unknown(),
-		Distributions: distributions(sent, opts.computed, d.step.MaxConcurrency > 0),
+		PeakConcurrency: d.curve.peak(w), Goodput: unknown(), Good: unknown(),
+		Distributions: distributions(sentIn(w, d.requests), opts.computed, d.step.MaxConcurrency > 0),
+	}
+	if w != (span{}) {
+		f.Window = Window{From: time.Unix(0, w.from).UTC(), To: time.Unix(0, w.to).UTC()}
 	}
 	good, goodEnded := 0, 0
-	for i := range sent {
-		q := &sent[i]
-		f.Account.Count(q.failure)
-		if q.failure == "" && q.meets(opts.Goodput) {
-			good++
-		}
-	}
 	for i := range d.requests {
 		q := &d.requests[i]
-		if q.failure != "" || !w.holds(q.end) {
-			continue
+		isGood := q.failure == "" && q.meets(opts.Goodput)
+		if w.holds(q.start) {
+			f.Account.Count(q.failure)
+			if isGood {
+				good++
+			}
 		}
-		f.Completed++
-		f.PromptTokens += int64(q.prompt)
-		if q.meets(opts.Goodput) {
-			goodEnded++
+		if q.failure == "" && w.holds(q.end) {
+			f.Completed++
+			f.PromptTokens += int64(q.prompt)
+			if isGood {
+				goodEnded++
+			}
 		}
 	}
 	tokens, peak := d.tokensIn(w)

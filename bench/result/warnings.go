@@ -22,6 +22,10 @@ const (
 	maxTogether     = 0.05             // answers whose first text was read with later chunks
 	maxChunkless    = 0.02             // tokens without a chunk of text of their own
 	rounding        = 1e-6             // of what floating point makes of a percentile
+	maxMissedHits   = 0.05             // by which the hit ratio is below the possible one
+	// maxUnexplainedHits is how far it is above the possible one, which does not hold what a chat
+	// template puts before all prompts.
+	maxUnexplainedHits = 0.25
 )
 
 // sentences are warnings, each made of one format.
@@ -71,12 +75,12 @@ func (d *stepData) addWarnings(s *Step) {
 		100*s.Checks.TokensWithoutChunk)
 	all.add(d.parts[0].run.ReusePrompts && s.Dataset.Passes > 0, "Each record of the file was sent %d times: the server's prefix cache may have served all but the first.", s.Dataset.Passes+1)
 	all.add(s.Dataset.Cut, "The trace has more records than the %d that were sent: give more --num-prompts to send them too.", s.Requests)
-	if c := s.Cache; c.forgot() {
-		all.add(true, "The prefix cache served %.0f %% of the prompts' tokens, %.0f %% were possible: it is off, or too small for the prefixes, or several replicas have a cache each.",
-			100*c.Served().Ratio, 100*c.Possible.Ratio)
-	} else if c.isWarm() {
-		all.add(true, "The prefix cache served %.0f %% of the prompts' tokens, and %.0f %% were possible in this run: it had them from before. Restart the server, or give another --seed.",
-			100*c.Served().Ratio, 100*c.Possible.Ratio)
+	if served := s.Cache.Served(); served != nil && s.Cache.Possible != nil {
+		missed := s.Cache.Possible.Ratio - served.Ratio
+		all.add(missed > maxMissedHits, "The prefix cache served %.0f %% of the prompts' tokens, %.0f %% were possible: it is off, or too small for the prefixes, or several replicas have a cache each.",
+			100*served.Ratio, 100*s.Cache.Possible.Ratio)
+		all.add(-missed > maxUnexplainedHits, "The prefix cache served %.0f %% of the prompts' tokens, and %.0f %% were possible in this run: it had them from before. Restart the server, or give another --seed.",
+			100*served.Ratio, 100*s.Cache.Possible.Ratio)
 	}
 	all.add(len(s.Cards) > 0 && len(s.Serving()) == 0, "None of the exporter's targets is this endpoint, so its cards and their energy are not known: name its target by host and port.")
 	part := "the step"
@@ -101,28 +105,23 @@ func (d *stepData) clientLimit(s *Step) (limit, remedy string) {
 			return fmt.Sprintf("it used %.2f of the %d cores of %s", cores, p.run.GOMAXPROCS, p.run.Host), moreCores
 		}
 	}
-	lag, late := s.Checks.ClientLag, s.Whole.Of(Lateness).Mean
-	isLate := tooLong(late, d.meanGap()) ||
+	lag, late, gap := s.Checks.ClientLag, s.Whole.Of(Lateness).Mean, 0.0
+	if n := len(d.units); n > 1 {
+		gap = span{d.units[0].due, d.units[n-1].due}.seconds() / float64(n-1) // between requests as they were due
+	}
+	isLate := tooLong(late, gap) ||
 		slices.ContainsFunc(s.Objectives, func(r ObjectiveResult) bool { return r.Percentile > 0 && tooLong(late, r.Limit) })
 	switch {
-	case d.noFiles:
-		return fmt.Sprintf("%d requests failed for want of file descriptors", d.local), "Raise ulimit -n"
-	case d.local > 0:
-		return fmt.Sprintf("%d requests failed for want of ports or memory for connections", d.local), "Use more machines"
+	case d.outOfFiles:
+		return fmt.Sprintf("%d requests failed for want of file descriptors", d.localFailures), "Raise ulimit -n"
+	case d.localFailures > 0:
+		return fmt.Sprintf("%d requests failed for want of ports or memory for connections", d.localFailures), "Use more machines"
 	case s.Checks.KernelClock < minKernelClock && tooLong(lag, s.Whole.median(ITL)):
 		return fmt.Sprintf("it read what had arrived %.1f ms late on the mean, and took its own time for that of the arrival", 1000*lag), moreCores
 	case s.Arrival != runlog.ArrivalClosed && isLate:
 		return fmt.Sprintf("it sent requests %.1f ms late on the mean", 1000*late), moreCores
 	}
 	return "", ""
-}
-
-// meanGap is the mean time between two requests as they were due, in seconds.
-func (d *stepData) meanGap() float64 {
-	if n := len(d.units); n > 1 {
-		return span{d.units[0].due, d.units[n-1].due}.seconds() / float64(n-1)
-	}
-	return 0
 }
 
 // tooLong reports whether a delay is a fair part of a time, both in seconds.

@@ -40,13 +40,6 @@ func (s span) rate(n float64) float64 {
 	return n / s.seconds()
 }
 
-func (s span) window() Window {
-	if s == (span{}) {
-		return Window{}
-	}
-	return Window{From: time.Unix(0, s.from).UTC(), To: time.Unix(0, s.to).UTC()}
-}
-
 // unit is what the load is made of: a request, or a conversation from the start of its
 // first turn to the end of its last one. Instants are nanoseconds since 1970.
 type unit struct {
@@ -63,21 +56,6 @@ func (u unit) late() int64 { return max(0, u.start-u.due) }
 
 func (u unit) sentAt() int64 { return u.start }
 
-// addUnit adds a request to the load, or a turn to its conversation.
-func (p *part) addUnit(seq int, q *request) {
-	d := p.joined
-	at, known := p.conversations[seq]
-	switch {
-	case q.turn > 0 && known:
-		d.units[at].end, d.units[at].answered = max(d.units[at].end, q.end), d.units[at].answered || q.answered
-		return
-	case q.turn > 0:
-		p.conversations[seq] = len(d.units)
-		d.conversations++
-	}
-	d.units = append(d.units, q.unit)
-}
-
 // noun is what a unit of the load is called.
 func (d *stepData) noun() string {
 	if d.conversations > 0 {
@@ -92,15 +70,6 @@ func sentIn[T interface{ sentAt() int64 }](w span, all []T) []T {
 	from := sort.Search(len(all), func(i int) bool { return all[i].sentAt() >= w.from })
 	to := sort.Search(len(all), func(i int) bool { return all[i].sentAt() > w.to })
 	return all[from:max(from, to)]
-}
-
-// sendRate is how many units were sent a second, from the first to the last.
-func sendRate(units []unit) float64 {
-	n := len(units)
-	if n < 2 {
-		return 0
-	}
-	return span{units[0].start, units[n-1].start}.rate(float64(n - 1))
 }
 
 // concurrency is how many units were in flight on the mean of a window: the time that all
