@@ -109,8 +109,10 @@ func (d *stepData) clientLimit(s *Step) (limit, remedy string) {
 	if n := len(d.units); n > 1 {
 		gap = span{d.units[0].due, d.units[n-1].due}.seconds() / float64(n-1) // between requests as they were due
 	}
-	isLate := tooLong(late, gap) ||
-		slices.ContainsFunc(s.Objectives, func(r ObjectiveResult) bool { return r.Percentile > 0 && tooLong(late, r.Limit) })
+	inAnswer := []Key{TPOT, ITL, openai.Failures} // which do not begin with the sending
+	isLate := tooLong(late, gap) || slices.ContainsFunc(s.Objectives, func(r ObjectiveResult) bool {
+		return !slices.Contains(inAnswer, r.Measure) && tooLong(late, r.Limit)
+	})
 	switch {
 	case d.outOfFiles:
 		return fmt.Sprintf("%d requests failed for want of file descriptors", d.localFailures), "Raise ulimit -n"

@@ -109,6 +109,16 @@ func TestWarnings(t *testing.T) {
 				}
 			},
 		},
+		"a delay beside an objective of TPOT": {
+			change: func(r *run) {
+				paced(0)(r)
+				for i := range r.requests {
+					t := &r.requests[i].Trace
+					t.Planned = t.Planned.Add(-4 * time.Millisecond)
+				}
+				r.log.run.Capacity = &runlog.Capacity{Objectives: []openai.Objective{{Measure: TPOT, Percentile: 90, Limit: 0.05}}}
+			},
+		},
 		"user clock, read late": {
 			change: each(func(_ int, t *openai.Trace) { t.Clock, t.Lag = openai.ClockUser, openai.Lag{Reads: 1, Sum: 45123456} }),
 			want:   []string{"The load generator was the limit: it read what had arrived 45.1 ms late on the mean, and took its own time for that of the arrival. Give it more cores, or use more machines."},
