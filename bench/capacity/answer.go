@@ -33,6 +33,7 @@ const (
 	// change about twice as much as the rate.
 	arrivalNoise = 2
 	sensitivity  = 2
+	beside       = 1.3 // times a rate
 )
 
 // Result is how much load the server carries within its objectives, from the steps of a
@@ -113,13 +114,13 @@ func Worst(s *result.Step) *result.ObjectiveResult {
 // contradiction looks for a level whose binding figure is clearly worse than that of a higher
 // one: beyond both intervals, and by more than a tenth.
 func (c *Result) contradiction() (levels [2]float64) {
-	const clearly = 1.1
+	const clearly, widened = 1.1, 1.5 // since all pairs of levels are looked at
 	for i, higher := range c.Levels {
 		for _, lower := range c.Levels[:i] {
 			low, high := c.Shown(lower.Level), c.Shown(higher.Level)
 			for n, o := range low.Objectives {
 				p := high.Objectives[n]
-				isWorse := o.Value > clearly*p.Value && o.Value-o.Error > p.Value+p.Error
+				isWorse := o.Value > clearly*p.Value && o.Value-widened*o.Error > p.Value+widened*p.Error
 				if string(o.Measure) == c.Binding && isWorse && low.Steady != nil && high.Steady != nil {
 					levels = [2]float64{lower.Level, higher.Level}
 				}
@@ -202,7 +203,7 @@ func Judge(s *result.Step, search *runlog.Capacity) Judgement {
 	}
 	const clientWas = "the load generator was the limit: "
 	switch {
-	case s.Overloaded(), missed && s.ClientLimit == "":
+	case (s.Overloaded() || missed) && s.ClientLimit == "":
 		return Judgement{Verdict: Missed}
 	case s.ClientLimit != "":
 		return Judgement{Why: clientWas + s.ClientLimit}
@@ -226,6 +227,9 @@ func Judge(s *result.Step, search *runlog.Capacity) Judgement {
 // isNear reports whether a figure is so close to its limit, for how far off it may be, that a
 // longer step could say another thing.
 func isNear(o result.ObjectiveResult, noise, precision float64) bool {
+	if !o.Error.Known() { // too few samples for an interval
+		return math.Abs(float64(o.Value)-o.Limit) <= o.Limit/2
+	}
 	off := max(float64(o.Error), sensitivity*noise*o.Limit)
 	isPrecise := float64(o.Error) <= sensitivity*precision*o.Limit && noise <= precision
 	return !isPrecise && math.Abs(float64(o.Value)-o.Limit) <= off
@@ -260,12 +264,21 @@ func nextStep(most runlog.Step, level float64, search *runlog.Capacity, done []r
 		least = max(least, leastRequests, 2*100/(100-o.Percentile))
 	}
 	for i := range done {
-		if last := &done[i]; last.Concurrency == s.Concurrency && last.Rate == s.Rate {
-			s.Repeat++
-			least = max(least, float64(last.Requests))
-			if j := Judge(last, search); j.Longer || last.Steady == nil {
+		last := &done[i]
+		requests := float64(last.Requests)
+		if last.Rate < beside*level && level < beside*last.Rate { // as long as the rates that it is held against
+			least = max(least, requests)
+		}
+		if last.Concurrency != s.Concurrency || last.Rate != s.Rate {
+			continue
+		}
+		s.Repeat++
+		least = max(least, requests)
+		if j := Judge(last, search); j.Longer || last.Steady == nil {
+			least = max(least, 2*requests)
+			if s.Concurrency == 0 {
 				inMostTime := level * max(mostAnswers*longest, mostTime.Seconds())
-				least = max(2*float64(last.Requests), min(enoughRequests(search.Precision), inMostTime))
+				least = max(least, min(enoughRequests(search.Precision), inMostTime))
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -70,6 +71,9 @@ type Trend struct {
 	PlusMinus float64 `json:"plus_minus"`
 	// Clear is true where the change is beyond chance, and more than 5 % in a window of a minute or more.
 	Clear bool `json:"clear"`
+	// Start is how far the mean of the first fifth is off that of the second half, as a share of it; not known
+	// where it is not, beyond chance.
+	Start Value `json:"start,omitzero"`
 }
 
 // counts are what shares are made of.
@@ -167,11 +171,17 @@ func (d *stepData) newChecks(whole, window span) Checks {
 			}
 		}
 		if trend, known := newTrend(at, values); known {
-			trend.Measure = m.Key
+			trend.Measure, trend.Start = m.Key, unknown()
+			if first, last := values[:len(values)/5], values[len(values)/2:]; len(last) >= minStart && differ(first, last) {
+				trend.Start = Value(stat.Mean(first, nil)/stat.Mean(last, nil) - 1)
+			}
 			c.Trends = append(c.Trends, trend)
 		}
 	}
-	c.Arrivals, c.ArrivalsOff = d.arrivals(window)
+	c.Arrivals, c.ArrivalsOff = unknown(), unknown()
+	if d.step.RampUp == 0 || window != whole { // else the rate is not the one asked for
+		c.Arrivals, c.ArrivalsOff = d.arrivals(window)
+	}
 	return c
 }
 
@@ -184,6 +194,7 @@ func (d *stepData) arrivals(w span) (p, distance Value) {
 		return unknown(), unknown()
 	}
 	var gaps []float64
+	sent = slices.SortedFunc(slices.Values(sent), func(a, b unit) int { return cmp.Compare(a.arrival(), b.arrival()) })
 	for i := 1; i < len(sent); i++ {
 		gaps = append(gaps, max(0, float64(sent[i].arrival()-sent[i-1].arrival())))
 	}
@@ -192,8 +203,8 @@ func (d *stepData) arrivals(w span) (p, distance Value) {
 	asked := distuv.Gamma{Alpha: shape, Beta: shape * s.Rate / perSecond}
 	most, n := 0.0, float64(len(gaps))
 	for i, gap := range gaps {
-		share := asked.CDF(gap)
-		most = max(most, share-float64(i)/n, float64(i+1)/n-share)
+		const delay = float64(negligibleDelay)
+		most = max(most, asked.CDF(max(0, gap-delay))-float64(i)/n, float64(i+1)/n-asked.CDF(gap+delay))
 	}
 	x, sum := (math.Sqrt(n)+0.12+0.11/math.Sqrt(n))*most, 0.0 // Stephens' form of Kolmogorov's limit
 	for k := range 100 {

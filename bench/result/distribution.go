@@ -70,8 +70,8 @@ type Percentile struct {
 	// AtLeast is true where the percentile falls among requests that were still waiting when
 	// they ended: Value is what is known of it.
 	AtLeast bool `json:"at_least,omitempty"`
-	// Error is half of the 95 % confidence interval, and Independent how many independent
-	// samples it rests on; not known of gaps.
+	// Error is half of the 95 % confidence interval, not known where that ends beyond all samples.
+	// Independent is how many independent samples there are; not known of gaps.
 	Error       Value `json:"plus_minus,omitzero"`
 	Independent Value `json:"independent,omitzero"`
 }
@@ -117,10 +117,12 @@ func newDistribution(samples []int64, percentiles []float64, unit float64) Distr
 		value := rank(p)
 		independent := independentAt(inOrder, value)
 		margin := confidence * 100 * math.Sqrt(p/100*(1-p/100)/independent)
-		d.Percentiles = append(d.Percentiles, Percentile{
-			P: p, Value: value, AtLeast: math.Ceil(p/100*float64(len(ranked)-1)) >= float64(len(known)),
-			Error: Value(rank(min(100, p+margin))-rank(max(0, p-margin))) / 2, Independent: Value(independent),
-		})
+		e := unknown() // where the interval ends beyond all samples
+		if p+margin < 100 && p-margin > 0 {
+			e = Value(rank(p+margin)-rank(p-margin)) / 2
+		}
+		isWaiting := math.Ceil(p/100*float64(len(ranked)-1)) >= float64(len(known))
+		d.Percentiles = append(d.Percentiles, Percentile{P: p, Value: value, AtLeast: isWaiting, Error: e, Independent: Value(independent)})
 	}
 	return d
 }

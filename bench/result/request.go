@@ -17,9 +17,8 @@ import (
 // waiting for when it ended is ^waited, below 0; none is one that it does not have.
 const none = math.MinInt64
 
-// slowRefusal is how long a server may take to refuse a request as busy (429) or failed (5xx). Who
-// waited longer waited for an answer.
-const slowRefusal = time.Second
+// slowFailure is how long a request may take to fail at once. Who waited longer waited for an answer.
+const slowFailure = time.Second
 
 // request is what figures need of one request that was sent.
 type request struct {
@@ -78,16 +77,17 @@ func newRequest(r *runlog.Request) request {
 	return q
 }
 
-// waitedInVain reports whether a request ended because it took too long, so that its latencies are
-// at least the time until then.
+// waitedInVain reports whether a request failed after somebody had waited for its answer, so that its
+// latencies are at least the time until then: by a timeout, or as a proxy cuts a stream that is silent. A 4xx
+// is about the request.
 func waitedInVain(failure openai.Reason, took time.Duration) bool {
 	switch failure {
+	case "", openai.ReasonCanceled, openai.ReasonHTTP4xx:
+		return false
 	case openai.ReasonTimeoutFirstToken, openai.ReasonTimeout, openai.ReasonStalled:
 		return true
-	case openai.ReasonHTTP429, openai.ReasonHTTP5xx:
-		return took > slowRefusal
 	}
-	return false
+	return took > slowFailure
 }
 
 // keep packs the chunks into gaps and tokens.

@@ -23,7 +23,7 @@ const (
 // Two reasons for which a step has no steady part.
 const (
 	pileUp  = "the server did not keep up with the rate, so requests piled up: lower it"
-	growing = "requests in flight were still growing at the end: raise --num-prompts, or lower the rate"
+	growing = "requests in flight were still changing at the end: raise --num-prompts, or lower the rate"
 )
 
 // Overloaded reports whether the server did not keep up with the rate of an open loop.
@@ -64,7 +64,7 @@ func (d *stepData) steadyWindow() (w span, why string) {
 
 // openWindow is the steady part of an open loop, until the last request was sent: from the
 // instant behind which the mean of requests in flight has the least standard error (MSER, White 1997), where
-// there were fewer before it, and at the earliest one p90 of E2E after the ramp. Where that instant lies in the
+// it was another before it, and at the earliest one p90 of E2E after the ramp. Where that instant lies in the
 // second half of what is left, or where they grow behind it, there is none. The times of a recorded trace need
 // not be steady.
 func (d *stepData) openWindow(last int64) (w span, why string) {
@@ -92,11 +92,11 @@ func (d *stepData) openWindow(last int64) (w span, why string) {
 	n := int((w.to - w.from) / width)
 	if n < leastSpans {
 		return w, fmt.Sprintf("requests were sent for %.3g s, at least three times the p90 of E2E (%.3g s) is needed: raise --num-prompts",
-			span{from, last}.seconds(), span{0, length}.seconds())
+			max(0, span{from, last}.seconds()), span{0, length}.seconds())
 	}
 	inFlight := inFlightMeans(d.units, w.from, width, n)
 	settled := leastErrorFrom(inFlight)
-	if settled > 0 && stat.Mean(inFlight[:settled], nil) >= (1-fairPart)*stat.Mean(inFlight[settled:], nil) {
+	if !differ(inFlight[:settled], inFlight[settled:]) {
 		settled = 0
 	}
 	rest := inFlight[settled:]
@@ -127,19 +127,28 @@ func leastErrorFrom(values []float64) int {
 	return best
 }
 
-// inFlightMeans are how many units were in flight on the mean of each of n spans of a width.
+// inFlightMeans are how many units had arrived and not ended, on the mean of each of n spans of a width: those that
+// wait under a bound on concurrency are a part of the load.
 func inFlightMeans(units []unit, from, width int64, n int) []float64 {
 	all := make([]float64, n)
 	for _, u := range units {
-		for i := max(0, (u.start-from)/width); i < int64(n); i++ {
+		for i := max(0, (u.arrival()-from)/width); i < int64(n); i++ {
 			s := span{from + i*width, from + (i+1)*width}
 			if u.end <= s.from {
 				break
 			}
-			all[i] += float64(s.clamp(u.end)-s.clamp(u.start)) / float64(width)
+			all[i] += float64(s.clamp(u.end)-s.clamp(u.arrival())) / float64(width)
 		}
 	}
 	return all
+}
+
+// differ reports whether the means of two runs of values differ beyond chance, by three standard errors, and by a
+// fair part.
+func differ(a, b []float64) bool {
+	meanA, meanB := stat.Mean(a, nil), stat.Mean(b, nil)
+	d := math.Abs(meanA - meanB)
+	return d > timeNoise*math.Hypot(errorOfMean(a), errorOfMean(b)) && d > fairPart*max(meanA, meanB)
 }
 
 // overloaded reports whether less than 95 % of the units of an open loop had ended when
@@ -150,19 +159,18 @@ func (d *stepData) overloaded() bool {
 	slices.SortFunc(byArrival, func(a, b unit) int { return cmp.Compare(a.arrival(), b.arrival()) })
 	n, ended := len(byArrival), 0
 	last := byArrival[n-1].arrival()
-	var early, late moments
+	var early, late []float64
 	for i, u := range byArrival {
 		if u.end <= last {
 			ended++
 		}
 		switch 4 * i / n { // the first quarter meets an empty server
 		case 1:
-			early.add(float64(u.end-u.arrival()), 1)
+			early = append(early, float64(u.end-u.arrival()))
 		case 3:
-			late.add(float64(u.end-u.arrival()), 1)
+			late = append(late, float64(u.end-u.arrival()))
 		}
 	}
-	noise := timeNoise * math.Sqrt(early.errorSquared()+late.errorSquared())
-	grew := late.mean > minGrowth*early.mean && late.mean > early.mean+noise
+	grew := stat.Mean(late, nil) > minGrowth*stat.Mean(early, nil) && differ(early, late)
 	return grew && float64(ended) < minLoadShare*float64(n)
 }

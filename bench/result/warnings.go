@@ -18,6 +18,8 @@ const (
 	negligibleDelay = time.Millisecond // of the client's own
 	minKernelClock  = 0.99             // requests with the kernel's instants
 	maxResent       = 0.01             // requests sent again
+	minStart        = 50               // samples in the half that the start is held against
+	maxStart        = 0.1              // by which the start may differ
 	rareArrivals    = 0.001            // probability of gaps that differ so from those asked for
 	maxTogether     = 0.05             // answers whose first text was read with later chunks
 	maxChunkless    = 0.02             // tokens without a chunk of text of their own
@@ -64,6 +66,7 @@ func (d *stepData) addWarnings(s *Step) {
 	all.add(float64(s.Checks.Resent) > maxResent*float64(a.Attempted), "%d of %d requests were sent again, as the server had closed their kept connection: it may have restarted, or close idle connections too early.", s.Checks.Resent, a.Attempted)
 	for _, t := range s.Checks.Trends {
 		all.add(t.Clear && s.Steady != nil && s.Arrival != runlog.ArrivalReplay, "%s was not stationary: it changed by %+.0f ± %.0f %% an hour in the steady part. Run longer, or look for what else happened.", strings.ToUpper(string(t.Measure)), 100*t.PerHour, 100*t.PlusMinus)
+		all.add(!t.Clear && math.Abs(float64(t.Start)) > maxStart && s.Steady != nil && s.Arrival != runlog.ArrivalReplay, "%s was not stationary: in the first fifth of the steady part it was %+.0f %% off the second half. Send --num-warmups first, or run longer.", strings.ToUpper(string(t.Measure)), 100*t.Start)
 	}
 	all.add(float64(s.Checks.Arrivals) < rareArrivals && float64(s.Checks.ArrivalsOff) > fairPart, "Requests did not arrive as asked for: their gaps differ from the wanted distribution by %.0f %% (Kolmogorov-Smirnov, p=%.2g).",
 		100*s.Checks.ArrivalsOff, s.Checks.Arrivals)
@@ -73,11 +76,12 @@ func (d *stepData) addWarnings(s *Step) {
 		n.together, n.answered, chunks)
 	all.add(s.Checks.TokensWithoutChunk > maxChunkless, "%.1f %% of the output tokens have no chunk of text of their own, as they have no text or came together: ITL is the gap between chunks, so read TPOT or ITL a token for the time of a token.",
 		100*s.Checks.TokensWithoutChunk)
-	all.add(d.parts[0].run.ReusePrompts && s.Dataset.Passes > 0, "Each record of the file was sent %d times: the server's prefix cache may have served all but the first.", s.Dataset.Passes+1)
+	times := (s.Dataset.Passes + 1) * (s.Index + 1)
+	all.add(d.parts[0].run.ReusePrompts && times > 1, "Prompts were sent up to %d times so far: the server's prefix cache may have served all but the first.", times)
 	all.add(s.Dataset.Cut, "The trace has more records than the %d that were sent: give more --num-prompts to send them too.", s.Requests)
 	if served := s.Cache.Served(); served != nil && s.Cache.Possible != nil {
 		missed := s.Cache.Possible.Ratio - served.Ratio
-		all.add(missed > maxMissedHits, "The prefix cache served %.0f %% of the prompts' tokens, %.0f %% were possible: it is off, or too small for the prefixes, or several replicas have a cache each.",
+		all.add(missed > maxMissedHits && a.FailureRatio() < fairPart, "The prefix cache served %.0f %% of the prompts' tokens, %.0f %% were possible: it is off, or too small for the prefixes, or several replicas have a cache each.",
 			100*served.Ratio, 100*s.Cache.Possible.Ratio)
 		all.add(-missed > maxUnexplainedHits, "The prefix cache served %.0f %% of the prompts' tokens, and %.0f %% were possible in this run: it had them from before. Restart the server, or give another --seed.",
 			100*served.Ratio, 100*s.Cache.Possible.Ratio)
