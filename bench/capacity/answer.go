@@ -290,9 +290,8 @@ func nextStep(most runlog.Step, level float64, search *runlog.Capacity, done []r
 
 // Finder runs the levels of a search.
 type Finder struct {
-	Search  *runlog.Capacity
-	Most    runlog.Step // the greatest load, whose shape all levels have
-	Options result.Options
+	Search *runlog.Capacity
+	Most   runlog.Step // the greatest load, whose shape all levels have
 	// Put puts a step's load on the server and returns the records of the run and the step.
 	Put func(ctx context.Context, s runlog.Step) ([]runlog.Record, error)
 	// Progress takes each step that was judged.
@@ -309,7 +308,7 @@ func (f *Finder) Run(ctx context.Context) error {
 			if err != nil {
 				return Void, err
 			}
-			report, err := result.NewReport(f.Options, records)
+			report, err := result.NewReport(result.Options{}, records)
 			if err != nil {
 				return Void, err
 			}

@@ -194,7 +194,7 @@ func (c *Comparison) addLevel(sides []Side, l Level) {
 }
 
 func columns() []show.Column {
-	return slices.Concat(show.WindowColumns([]float64{50, 99}), show.StepColumns())
+	return show.Columns(50, 99)
 }
 
 // values are those of a column over the runs of a side.

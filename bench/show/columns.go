@@ -58,10 +58,21 @@ type Column struct {
 	Unit           Unit
 	Compared       bool // by a comparison of runs
 	HigherIsBetter bool
-	// Value takes a window of the step; NaN where it is not known.
-	Value func(*result.Step, *result.Figures) float64
-	// estimate is the figure of a window with what is known of its error; nil for columns without errors.
+	// One of these is set: estimate is the figure of a window with what is known of its error.
+	ofStep   func(*result.Step) float64
+	ofWindow func(*result.Figures) float64
 	estimate func(*result.Figures) result.Percentile
+}
+
+// Value is the figure of a step, or of a window of it; NaN where it is not known.
+func (c Column) Value(s *result.Step, window *result.Figures) float64 {
+	switch {
+	case c.ofStep != nil:
+		return c.ofStep(s)
+	case c.estimate != nil:
+		return c.estimate(window).Value
+	}
+	return c.ofWindow(window)
 }
 
 // Title is the head with its unit: "TTFT p99 (ms)".
@@ -101,16 +112,13 @@ func texts(columns []Column, s *result.Step, window *result.Figures) []string {
 	return all
 }
 
-// StepColumns are figures of a step as a whole: what became of its requests, and how far its figures can be trusted.
-func StepColumns() []Column { return slices.Concat(requestColumns, checkColumns) }
-
-// WindowColumns are figures of one window of a step: rates, then the figures of each measure.
-func WindowColumns(percentiles []float64) []Column {
+// Columns are all there are: of a window the rates and the figures of each measure, then those of a step as a whole.
+func Columns(percentiles ...float64) []Column {
 	columns := slices.Clone(rateColumns)
 	for _, m := range result.Measures() {
 		columns = append(columns, measureColumns(m, percentiles)...)
 	}
-	return columns
+	return slices.Concat(columns, requestColumns, checkColumns)
 }
 
 // Pick returns the columns with the given keys, in the order of the keys.
@@ -125,38 +133,38 @@ func Pick(columns []Column, keys ...string) []Column {
 }
 
 var requestColumns = []Column{
-	{Key: "attempted", Head: "requests", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return float64(s.Account.Attempted) })},
-	{Key: "failure_ratio", Head: "failures", Unit: Share, Compared: true, Value: ofStep(func(s *result.Step) float64 { return s.Account.FailureRatio() })},
-	{Key: "joules_per_output_token", Head: "energy", Unit: JoulesPerToken, Compared: true, Value: ofStep(func(s *result.Step) float64 { return float64(s.JoulesPerToken()) })},
+	{Key: "attempted", Head: "requests", Unit: Count, ofStep: func(s *result.Step) float64 { return float64(s.Account.Attempted) }},
+	{Key: "failure_ratio", Head: "failures", Unit: Share, Compared: true, ofStep: func(s *result.Step) float64 { return s.Account.FailureRatio() }},
+	{Key: "joules_per_output_token", Head: "energy", Unit: JoulesPerToken, Compared: true, ofStep: func(s *result.Step) float64 { return float64(s.JoulesPerToken()) }},
 }
 
 var checkColumns = []Column{
-	{Key: "achieved_concurrency", Head: "in flight, steady mean", Value: ofStep(func(s *result.Step) float64 { return s.Checks.Achieved })},
-	{Key: "achieved_rate", Head: "rate achieved", Unit: startRate, Value: ofStep(func(s *result.Step) float64 { return s.Checks.AchievedRate })},
-	{Key: "client_lag", Head: "client lag mean", Unit: Milliseconds, Value: ofStep(func(s *result.Step) float64 { return nonZero(s.Checks.ClientLag) })},
-	{Key: "client_lag_max", Head: "client lag max", Unit: Milliseconds, Value: ofStep(func(s *result.Step) float64 { return nonZero(s.Checks.MostLag) })},
-	{Key: "kernel_clock_ratio", Head: "kernel time stamps", Unit: Share, Value: ofStep(func(s *result.Step) float64 { return s.Checks.KernelClock })},
-	{Key: "client_cpu_cores", Head: "client CPU cores", Value: ofStep(func(s *result.Step) float64 { return nonZero(s.Checks.ClientCPU) })},
-	{Key: "resent", Head: "sent again", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return nonZero(float64(s.Checks.Resent)) })},
-	{Key: "prefix_cache_hit_ratio", Head: "prefix cache hits", Unit: Share, Value: ofStep(prefixCacheHits)},
-	{Key: "tokens_without_chunk", Head: "tokens without a chunk", Unit: Share, Value: ofStep(func(s *result.Step) float64 { return nonZero(s.Checks.TokensWithoutChunk) })},
-	{Key: "prompt_asked", Head: "made prompt, asked for", Unit: Tokens, Value: ofStep(func(s *result.Step) float64 { return perPrompt(s, s.Checks.Prompts.AimedTokens) })},
-	{Key: "prompt_template", Head: "made prompt, added by the server", Unit: Tokens, Value: ofStep(func(s *result.Step) float64 { return nonZero(float64(s.Checks.Prompts.TemplateTokens)) })},
-	{Key: "prompt_counted", Head: "made prompt, counted", Unit: Tokens, Value: ofStep(func(s *result.Step) float64 { return perPrompt(s, s.Checks.Prompts.CountedTokens) })},
-	{Key: "skipped_records", Head: "skipped records", Unit: Count, Value: ofStep(func(s *result.Step) float64 { return nonZero(float64(s.Dataset.Skipped + s.Dataset.TooLong)) })},
+	{Key: "achieved_concurrency", Head: "in flight, steady mean", ofStep: func(s *result.Step) float64 { return s.Checks.Achieved }},
+	{Key: "achieved_rate", Head: "rate achieved", Unit: startRate, ofStep: func(s *result.Step) float64 { return s.Checks.AchievedRate }},
+	{Key: "client_lag", Head: "client lag mean", Unit: Milliseconds, ofStep: func(s *result.Step) float64 { return nonZero(s.Checks.ClientLag) }},
+	{Key: "client_lag_max", Head: "client lag max", Unit: Milliseconds, ofStep: func(s *result.Step) float64 { return nonZero(s.Checks.MostLag) }},
+	{Key: "kernel_clock_ratio", Head: "kernel time stamps", Unit: Share, ofStep: func(s *result.Step) float64 { return s.Checks.KernelClock }},
+	{Key: "client_cpu_cores", Head: "client CPU cores", ofStep: func(s *result.Step) float64 { return nonZero(s.Checks.ClientCPU) }},
+	{Key: "resent", Head: "sent again", Unit: Count, ofStep: func(s *result.Step) float64 { return nonZero(float64(s.Checks.Resent)) }},
+	{Key: "prefix_cache_hit_ratio", Head: "prefix cache hits", Unit: Share, ofStep: prefixCacheHits},
+	{Key: "tokens_without_chunk", Head: "tokens without a chunk", Unit: Share, ofStep: func(s *result.Step) float64 { return nonZero(s.Checks.TokensWithoutChunk) }},
+	{Key: "prompt_asked", Head: "made prompt, asked for", Unit: Tokens, ofStep: func(s *result.Step) float64 { return perPrompt(s, s.Checks.Prompts.AimedTokens) }},
+	{Key: "prompt_template", Head: "made prompt, added by the server", Unit: Tokens, ofStep: func(s *result.Step) float64 { return nonZero(float64(s.Checks.Prompts.TemplateTokens)) }},
+	{Key: "prompt_counted", Head: "made prompt, counted", Unit: Tokens, ofStep: func(s *result.Step) float64 { return perPrompt(s, s.Checks.Prompts.CountedTokens) }},
+	{Key: "skipped_records", Head: "skipped records", Unit: Count, ofStep: func(s *result.Step) float64 { return nonZero(float64(s.Dataset.Skipped + s.Dataset.TooLong)) }},
 }
 
 var rateColumns = []Column{
-	{Key: "duration", Head: "duration", Unit: Seconds, Value: ofWindow(func(f *result.Figures) float64 { return f.Window.Duration().Seconds() })},
-	{Key: "request_throughput", Head: "requests", Unit: RequestRate, Compared: true, HigherIsBetter: true, Value: ofWindow(func(f *result.Figures) float64 { return f.RequestThroughput })},
-	{Key: "goodput", Head: "good requests", Unit: RequestRate, Compared: true, HigherIsBetter: true, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.Goodput) })},
-	{Key: "good_ratio", Head: "good", Unit: Share, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.GoodRatio()) })},
-	{Key: "prompt_tokens", Head: "prompt tokens", Unit: Count, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.PromptTokens) })},
-	{Key: "output_tokens", Head: "output tokens", Unit: Count, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.OutputTokens) })},
-	{Key: "output_throughput", Head: "output", Unit: TokenRate, Compared: true, HigherIsBetter: true, Value: ofWindow(func(f *result.Figures) float64 { return f.OutputThroughput })},
-	{Key: "total_throughput", Head: "prompt and output", Unit: TokenRate, Value: ofWindow(func(f *result.Figures) float64 { return f.TotalThroughput })},
-	{Key: "peak_output_throughput", Head: "peak output", Unit: TokenRate, Value: ofWindow(func(f *result.Figures) float64 { return f.PeakOutputThroughput })},
-	{Key: "peak_concurrency", Head: "most in flight", Unit: Count, Value: ofWindow(func(f *result.Figures) float64 { return float64(f.PeakConcurrency) })},
+	{Key: "duration", Head: "duration", Unit: Seconds, ofWindow: func(f *result.Figures) float64 { return f.Window.Duration().Seconds() }},
+	{Key: "request_throughput", Head: "requests", Unit: RequestRate, Compared: true, HigherIsBetter: true, ofWindow: func(f *result.Figures) float64 { return f.RequestThroughput }},
+	{Key: "goodput", Head: "good requests", Unit: RequestRate, Compared: true, HigherIsBetter: true, ofWindow: func(f *result.Figures) float64 { return float64(f.Goodput) }},
+	{Key: "good_ratio", Head: "good", Unit: Share, ofWindow: func(f *result.Figures) float64 { return float64(f.GoodRatio()) }},
+	{Key: "prompt_tokens", Head: "prompt tokens", Unit: Count, ofWindow: func(f *result.Figures) float64 { return float64(f.PromptTokens) }},
+	{Key: "output_tokens", Head: "output tokens", Unit: Count, ofWindow: func(f *result.Figures) float64 { return float64(f.OutputTokens) }},
+	{Key: "output_throughput", Head: "output", Unit: TokenRate, Compared: true, HigherIsBetter: true, ofWindow: func(f *result.Figures) float64 { return f.OutputThroughput }},
+	{Key: "total_throughput", Head: "prompt and output", Unit: TokenRate, ofWindow: func(f *result.Figures) float64 { return f.TotalThroughput }},
+	{Key: "peak_output_throughput", Head: "peak output", Unit: TokenRate, ofWindow: func(f *result.Figures) float64 { return f.PeakOutputThroughput }},
+	{Key: "peak_concurrency", Head: "most in flight", Unit: Count, ofWindow: func(f *result.Figures) float64 { return float64(f.PeakConcurrency) }},
 }
 
 // measureColumns are the figures of a measure: the number of samples, the mean, the percentiles and the maximum.
@@ -175,7 +183,6 @@ func measureColumns(m result.Measure, percentiles []float64) []Column {
 		}
 		return Column{
 			Key: string(m.Key) + "_" + name, Head: m.Name + " " + name, Unit: unit, estimate: ofMeasure,
-			Value: ofWindow(func(f *result.Figures) float64 { return ofMeasure(f).Value }),
 		}
 	}
 	columns := []Column{
@@ -206,14 +213,6 @@ func measureColumns(m result.Measure, percentiles []float64) []Column {
 }
 
 func percentileName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }
-
-func ofStep(value func(*result.Step) float64) func(*result.Step, *result.Figures) float64 {
-	return func(s *result.Step, _ *result.Figures) float64 { return value(s) }
-}
-
-func ofWindow(value func(*result.Figures) float64) func(*result.Step, *result.Figures) float64 {
-	return func(_ *result.Step, f *result.Figures) float64 { return value(f) }
-}
 
 // nonZero is NaN for 0, which is not worth a line.
 func nonZero(v float64) float64 {

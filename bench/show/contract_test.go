@@ -129,7 +129,7 @@ func TestFileNames(t *testing.T) {
 func TestColumns(t *testing.T) {
 	s := measuredSweep().Steps[3]
 	keys := map[string]bool{}
-	for _, c := range slices.Concat(show.StepColumns(), show.WindowColumns([]float64{50, 99})) {
+	for _, c := range show.Columns(50, 99) {
 		if keys[c.Key] {
 			t.Errorf("%s stands twice", c.Key)
 		}
@@ -139,7 +139,7 @@ func TestColumns(t *testing.T) {
 		"request_throughput": "requests (req/s) 1.08", "ttft_p50": "TTFT p50 (ms) 618.1", "failure_ratio": "failures (%) 1.40",
 		"joules_per_output_token": "energy (J/token) 3.75",
 	} {
-		c := show.Pick(slices.Concat(show.StepColumns(), show.WindowColumns([]float64{50})), key)[0]
+		c := show.Pick(show.Columns(50), key)[0]
 		if got := c.Title() + " " + c.Unit.Text(c.Value(&s, &s.Whole)); got != want {
 			t.Errorf("%s: %q, want %q", key, got, want)
 		}
@@ -152,7 +152,7 @@ func TestColumnsOfWaiting(t *testing.T) {
 		result.TTFT: {Waiting: 3, Percentiles: []result.Percentile{{P: 50, Value: 10, AtLeast: true}}},
 	}}
 	for key, want := range map[string]string{"ttft_p50": "10000", "ttft_samples": "-", "ttft_mean": "-", "ttft_max": "-"} {
-		c := show.Pick(show.WindowColumns([]float64{50}), key)[0]
+		c := show.Pick(show.Columns(50), key)[0]
 		if got := c.Unit.Text(c.Value(&result.Step{}, &f)); got != want {
 			t.Errorf("%s: %s, want %s", key, got, want)
 		}

@@ -47,8 +47,7 @@ func Pictures(r *result.Report) []*Picture {
 		steps = slices.DeleteFunc(steps, func(s result.Step) bool { return s.Rate == 0 })
 	}
 	overview := &Picture{Title: "Overview", FileName: "performance_metrics.png", window: wholePart, steps: steps}
-	all := append(StepColumns(), WindowColumns(nil)...)
-	for _, c := range Pick(all, "request_throughput", "e2el_mean", "output_throughput", "failure_ratio") {
+	for _, c := range Pick(Columns(), "request_throughput", "e2el_mean", "output_throughput", "failure_ratio") {
 		overview.panels = append(overview.panels, panel{title: c.Title(), lines: []Column{c}})
 	}
 

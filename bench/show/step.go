@@ -140,7 +140,7 @@ func turnTable(s *result.Step) Table {
 	for _, p := range percentiles {
 		keys = append(keys, "ttft_"+percentileName(p))
 	}
-	latencies := Pick(WindowColumns(percentiles), append(keys, "tpot_mean")...)
+	latencies := Pick(Columns(percentiles...), append(keys, "tpot_mean")...)
 	t := Table{
 		Caption: "Turns, " + steadyOrWhole(s),
 		Head:    append([]string{"turn", "requests", "prompt (tokens)", "new (tokens)", "cached (tokens)"}, titles(latencies)...),

@@ -43,7 +43,7 @@ func windowKeys(r *result.Report) []string {
 
 // sweepTable has a row for each step and those of the columns that some step knows.
 func sweepTable(r *result.Report, caption string, window func(*result.Step) *result.Figures, keys []string) Table {
-	all := append(StepColumns(), WindowColumns(tablePercentiles(r.Percentiles))...)
+	all := Columns(tablePercentiles(r.Percentiles)...)
 	columns := slices.DeleteFunc(Pick(all, keys...), func(c Column) bool {
 		return !slices.ContainsFunc(r.Steps, func(s result.Step) bool { return c.text(&s, window(&s)) != unknown })
 	})
@@ -121,7 +121,7 @@ func sweepAnswer(r *result.Report) string {
 func outcome(s *result.Step) string {
 	f, high := &s.Whole, highest(s.Percentiles)
 	latency := func(key result.Key) string {
-		column := Pick(WindowColumns([]float64{high}), string(key)+"_"+percentileName(high))[0]
+		column := Pick(Columns(high), string(key)+"_"+percentileName(high))[0]
 		if text := column.text(s, f); text != unknown {
 			return fmt.Sprintf("p%g %s ms", high, text)
 		}

@@ -21,8 +21,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-const capacityCommand = "capacity"
-
 // rampUpPerUser is how long after one another users start, so that not all wait for one another's prefill.
 const rampUpPerUser = 20 * time.Millisecond
 
@@ -34,15 +32,14 @@ type capacityFlags struct {
 }
 
 func registerCapacity(app *kingpin.Application, args []string, commands map[string]command) {
-	c := app.Command(capacityCommand, "Find how much load an endpoint carries within objectives: double the load until one is missed, then halve the gap.")
+	c := app.Command("capacity", "Find how much load an endpoint carries within objectives: double the load until one is missed, then halve the gap.")
 	s := &capacityFlags{}
 	s.register(c, s.registerRange)
-	commands[capacityCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
+	commands[c.Model().Name] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		return s.find(ctx, args, stdout, stderr)
 	}
 }
 
-// registerRange adds what is searched for, and where.
 func (s *capacityFlags) registerRange(c *kingpin.CmdClause) {
 	s.load.requests, s.load.repeat = math.MaxInt32, 1
 	c.Flag("slo", "Objective such as ttft:p90<2s, tpot:p90<100ms, failures<1%; repeatable.").Required().PlaceHolder("SLO").SetValue(appended(&s.search.Objectives, parseSLO))
@@ -109,12 +106,11 @@ func (s *capacityFlags) setSearch() error {
 	return nil
 }
 
-// find runs the levels of the search and reports.
 func (s *capacityFlags) find(ctx context.Context, args []string, stdout, stderr io.Writer) (int, error) {
 	if err := s.setSearch(); err != nil {
 		return exitUsage, usage(err)
 	}
-	cfg, err := s.prepare(args, stderr)
+	cfg, err := s.config(args, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
@@ -140,7 +136,7 @@ func (s *capacityFlags) find(ctx context.Context, args []string, stdout, stderr 
 		stop()
 		return exitNothing, err
 	}
-	finder := capacity.Finder{Search: &s.search, Most: most, Options: s.render.options, Put: session.Step}
+	finder := capacity.Finder{Search: &s.search, Most: most, Put: session.Step}
 	finder.Progress = func(step *result.Step, j capacity.Judgement) {
 		if !s.out.quiet {
 			text := [...]string{

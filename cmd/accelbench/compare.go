@@ -21,9 +21,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-const compareCommand = "compare"
-
-// compareFlags are the flags of a comparison.
 type compareFlags struct {
 	words    []string // folders; with servers to start the flags of run
 	repeat   int      // 0 where not given
@@ -36,7 +33,7 @@ type compareFlags struct {
 }
 
 func registerCompare(app *kingpin.Application, args []string, commands map[string]command) {
-	c := app.Command(compareCommand, "Compare runs: each folder is a side, and holds one run or several, each of a start of the server of its own. "+
+	c := app.Command("compare", "Compare runs: each folder is a side, and holds one run or several, each of a start of the server of its own. "+
 		"With --command or --bindings the sides are servers that are started in turns; the flags of run for the load stand after --.")
 	s := &compareFlags{}
 	c.Arg("FOLDER", "Folder of a side.").StringsVar(&s.words)
@@ -51,7 +48,7 @@ func registerCompare(app *kingpin.Application, args []string, commands map[strin
 	c.Flag("ready-timeout", "Maximum time from the start of a server until it lists its models.").Default("15m").DurationVar(&s.ready)
 	c.Flag("output", "Folder in which each comparison makes its own.").Default("results").StringVar(&s.output)
 	c.Flag("json", "Print JSON.").BoolVar(&s.json)
-	commands[compareCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
+	commands[c.Model().Name] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		switch {
 		case s.bindings != "" && s.commands != nil:
 			return exitUsage, usage(errors.New("give --bindings or --command, not both"))
@@ -74,7 +71,6 @@ func registerCompare(app *kingpin.Application, args []string, commands map[strin
 	}
 }
 
-// readSide reads the runs of a folder.
 func readSide(name, folder string) (compare.Side, error) {
 	side := compare.Side{Name: name}
 	logs, err := runlog.Find(folder)
@@ -110,7 +106,6 @@ func (s *compareFlags) compare(sides []compare.Side, notes []string, folder stri
 	return c.Text(stdout)
 }
 
-// writeJSON writes v as one object, indented.
 func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -128,7 +123,7 @@ func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stder
 	if err != nil {
 		return exitNothing, err
 	}
-	cfg, err := flags.prepare(args, stderr)
+	cfg, err := flags.config(args, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
@@ -179,7 +174,7 @@ func (s *compareFlags) plan(ctx context.Context, stderr io.Writer) (*compare.Pla
 		len(sides), repeats, len(sides)*repeats, least)
 	return &compare.Plan{
 		Sides: sides, Repeats: repeats, Ready: s.ready,
-		Folder: filepath.Join(s.output, time.Now().Format(folderTime)+"-"+compareCommand),
+		Folder: filepath.Join(s.output, time.Now().Format(folderTime)+"-compare"),
 		Log:    func(format string, args ...any) { fmt.Fprintf(stderr, "accelbench: "+format+"\n", args...) },
 	}, nil
 }
@@ -218,7 +213,6 @@ func (s *compareFlags) sides(ctx context.Context, stderr io.Writer) (sides []com
 	return sides, nil
 }
 
-// parseRun reads flags of run.
 func parseRun(words []string) (*runFlags, error) {
 	app := kingpin.New("accelbench compare … --", "")
 	c := app.Command(runCommand, "")

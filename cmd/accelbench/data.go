@@ -10,7 +10,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 )
 
-// dataFlags say where the prompts come from.
 type dataFlags struct {
 	kind, path     string
 	inputLen       int // in place of the random length

@@ -13,7 +13,7 @@ import (
 )
 
 // registerEvalscope adds a run with the flags, the defaults and the output of evalscope-perf 1.0.0.
-func registerEvalscope(app *kingpin.Application, args []string, commands map[string]command) {
+func registerEvalscope(app *kingpin.Application, args []string, commands map[string]command) *runFlags {
 	c := app.Command("evalscope-perf", "Run a command line of evalscope-perf: print its summary, and leave {model}_{dataset}_p{P}.txt "+
 		"and performance_metrics.png in the working directory. The report of run is kept too. "+
 		"What the figures mean differs: docs/accelbench.md.")
@@ -21,17 +21,7 @@ func registerEvalscope(app *kingpin.Application, args []string, commands map[str
 	c.Arg("URL", "Endpoint with its full path.").Required().StringVar(&s.endpoint.baseURL)
 	c.Arg("MODEL", "Model to ask for.").Required().StringVar(&s.endpoint.model)
 	c.Arg("DATASET", "File with the prompts.").Required().StringVar(&s.data.path)
-	s.registerEvalscope(c)
-	commands[c.Model().Name] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		return s.start(ctx, args, stdout, stderr, saveEvalscope)
-	}
-}
 
-// evalscopeIgnored are flags of evalscope-perf that change neither load nor figures.
-var evalscopeIgnored = hiddenFlags{values: "tokenizer-path connect-timeout log-every-n-query wandb-api-key name", switches: "debug stream"}
-
-// registerEvalscope adds the flags, with evalscope-perf's names and defaults.
-func (s *runFlags) registerEvalscope(c *kingpin.CmdClause) {
 	s.endpoint.backend = "openai-chat"
 	s.load.repeat = 1
 	s.data.config.Trace.Second, s.data.config.Trace.Block = 1, 16
@@ -52,7 +42,14 @@ func (s *runFlags) registerEvalscope(c *kingpin.CmdClause) {
 		return err
 	}))
 	s.out.registerRun(c)
-	evalscopeIgnored.register(c, &s.ignored)
+	// These change neither load nor figures.
+	ignored := hiddenFlags{values: "tokenizer-path connect-timeout log-every-n-query wandb-api-key name", switches: "debug stream"}
+	ignored.register(c, &s.ignored)
+
+	commands[c.Model().Name] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
+		return s.start(ctx, args, stdout, stderr, saveEvalscope)
+	}
+	return s
 }
 
 // saveEvalscope writes into the working directory a summary for each number of users, and the picture of all.

@@ -20,14 +20,12 @@ type repeatedFlag struct {
 	given bool
 }
 
-// acceptRepeats makes every flag of c a [repeatedFlag].
 func acceptRepeats(c *kingpin.CmdClause) {
 	for _, f := range c.Model().Flags {
 		c.GetFlag(f.Name).SetValue(&repeatedFlag{Value: f.Value, name: f.Name})
 	}
 }
 
-// Set implements kingpin.Value.
 func (v *repeatedFlag) Set(text string) error {
 	v.given = true
 	if err := v.Value.Set(text); err != nil {
@@ -69,16 +67,12 @@ func joinValues(args []string) []string {
 	return out
 }
 
-// parsedFlag is the value of a flag that a function reads.
 type parsedFlag func(text string) error
 
-// Set implements kingpin.Value.
 func (p parsedFlag) Set(text string) error { return p(text) }
 
-// String implements kingpin.Value.
 func (p parsedFlag) String() string { return "" }
 
-// parsed is a value that parse reads.
 func parsed[T any](into *T, parse func(string) (T, error)) parsedFlag {
 	return func(text string) (err error) {
 		*into, err = parse(text)
@@ -110,7 +104,6 @@ func listOf[T any](parse func(string) (T, error)) func(string) ([]T, error) {
 	}
 }
 
-// oneOf reads one of words.
 func oneOf(words ...string) func(string) (string, error) {
 	return func(text string) (string, error) {
 		if !slices.Contains(words, text) {
@@ -120,10 +113,8 @@ func oneOf(words ...string) func(string) (string, error) {
 	}
 }
 
-// parseSeconds reads a time in seconds.
 func parseSeconds(text string) (time.Duration, error) { return time.ParseDuration(text + "s") }
 
-// parseInstant reads 2026-03-04T05:06:07Z.
 func parseInstant(text string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -132,7 +123,6 @@ func parseInstant(text string) (time.Time, error) {
 	return at, nil
 }
 
-// parseCount reads a number above 0.
 func parseCount(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil {
@@ -167,7 +157,6 @@ func parseShare(least, most float64) func(string) (float64, error) {
 	}
 }
 
-// parsePercentile reads a number between 0 and 100.
 func parsePercentile(text string) (float64, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err == nil && !(x > 0 && x < 100) {

@@ -29,7 +29,7 @@ func parsedLine(t *testing.T, line string) (s *runFlags, cfg load.Config, err er
 	if _, err := parse(app, append([]string{"run"}, strings.Fields(line)...)); err != nil {
 		return s, cfg, err
 	}
-	cfg, err = s.config([]string{"accelbench", "run"})
+	cfg, err = s.config([]string{"accelbench", "run"}, io.Discard)
 	return s, cfg, err
 }
 
@@ -274,11 +274,9 @@ func TestEndpoints(t *testing.T) {
 // The load of a command line of evalscope-perf is the one that it is there.
 func TestLoadsOfEvalscope(t *testing.T) {
 	c := kingpin.New("accelbench", "").Terminate(nil)
-	s := &runFlags{}
-	command := c.Command("evalscope-perf", "")
-	s.registerEvalscope(command)
-	acceptRepeats(command)
-	if _, err := parse(c, strings.Fields("evalscope-perf --parallels 8 --parallels 16 --n 50 --read-timeout=120 --debug")); err != nil {
+	s := registerEvalscope(c, nil, map[string]command{})
+	acceptRepeats(c.GetCommand("evalscope-perf"))
+	if _, err := parse(c, strings.Fields("evalscope-perf http://h/v1/chat/completions m d.jsonl --parallels 8 --parallels 16 --n 50 --read-timeout=120 --debug")); err != nil {
 		t.Fatal(err)
 	}
 	steps, err := s.load.steps(false)

@@ -18,7 +18,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// loadFlags say how many requests come when.
 type loadFlags struct {
 	requests    int
 	requestsSet bool
@@ -60,7 +59,6 @@ func (l *loadFlags) registerShape(c *kingpin.CmdClause) {
 	c.Flag("seed", "Seed of prompts and gaps; give each machine its own.").Default("0").Uint64Var(&l.seed)
 }
 
-// check says what is wrong with a load.
 func (l *loadFlags) check(replay bool) error {
 	paced := slices.ContainsFunc(l.rates, func(rate float64) bool { return !math.IsInf(rate, 1) })
 	switch {
@@ -177,7 +175,6 @@ func (a *requestFlags) number(member string) parsedFlag {
 	}
 }
 
-// config is what every request asks beside its prompt.
 func (a *requestFlags) config(d dataset.Config) (load.Ask, error) {
 	extra := map[string]json.RawMessage{}
 	if a.extra != "" {

@@ -36,7 +36,6 @@ func main() {
 	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
 }
 
-// command is one of the program's commands.
 type command func(ctx context.Context, stdout, stderr io.Writer) (code int, err error)
 
 // run is the whole program. It returns the exit code.
@@ -75,7 +74,6 @@ func parse(app *kingpin.Application, args []string) (command string, err error) 
 // usageError is a wrong command line.
 type usageError struct{ error }
 
-// usage marks the error of a wrong command line.
 func usage(err error) error { return usageError{err} }
 
 // newApp returns the command line and what each of its commands does. args are the program's, its name first.

@@ -13,8 +13,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/placement"
 )
 
-const placementCommand = "placement"
-
 // exporterURL is where an exporter on this host serves its metrics.
 const exporterURL = "http://127.0.0.1:10068/metrics"
 
@@ -60,14 +58,13 @@ func (f *machineFlags) read(ctx context.Context) (*placement.Machine, error) {
 	return m, nil
 }
 
-// registerPlacement adds the command that says whether servers run where they should.
 func registerPlacement(app *kingpin.Application, commands map[string]command) {
-	c := app.Command(placementCommand, "Say whether the processes on the cards run on the NUMA node of their cards, and how to bind them there, "+
+	c := app.Command("placement", "Say whether the processes on the cards run on the NUMA node of their cards, and how to bind them there, "+
 		"from accelerator_exporter's page. Exit codes: 0 all well placed or nothing to gain, 1 not known for a process, 4 a process is not where it could be.")
 	var machine machineFlags
 	machine.register(c)
 	asJSON := c.Flag("json", "Print JSON.").Bool()
-	commands[placementCommand] = func(ctx context.Context, stdout, _ io.Writer) (int, error) {
+	commands[c.Model().Name] = func(ctx context.Context, stdout, _ io.Writer) (int, error) {
 		m, err := machine.read(ctx)
 		if err != nil {
 			return exitNothing, err

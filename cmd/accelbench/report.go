@@ -92,7 +92,7 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 	c.Flag("output", "Folder for the report's files. Default: FOLDER, where only one is given.").PlaceHolder("DIR").StringVar(&output)
 	render := new(renderFlags)
 	render.register(c)
-	commands["report"] = func(_ context.Context, stdout, stderr io.Writer) (int, error) {
+	commands[c.Model().Name] = func(_ context.Context, stdout, stderr io.Writer) (int, error) {
 		r, err := result.Read(render.options, folders...)
 		if err != nil {
 			return exitNothing, err
@@ -112,7 +112,6 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 	}
 }
 
-// print writes r in the formats asked for.
 func (f *renderFlags) print(w io.Writer, r *result.Report) error {
 	for _, name := range f.formats {
 		if err := show.Print(w, name, r, f.metrics); err != nil {

@@ -25,7 +25,6 @@ import (
 
 const runCommand = "run"
 
-// runFlags are the flags of a run.
 type runFlags struct {
 	endpoint endpointFlags
 	load     loadFlags
@@ -37,7 +36,6 @@ type runFlags struct {
 	client   openai.Config
 }
 
-// registerRun adds the command.
 func registerRun(app *kingpin.Application, args []string, commands map[string]command) {
 	c := app.Command(runCommand, "Put load on an endpoint and report. Flags have the names and the meaning of vllm bench serve; "+
 		"docs/accelbench.md has those that are not shown here.")
@@ -47,7 +45,6 @@ func registerRun(app *kingpin.Application, args []string, commands map[string]co
 	}
 }
 
-// newRunFlags registers the flags of a run on c.
 func newRunFlags(c *kingpin.CmdClause) *runFlags {
 	s := &runFlags{}
 	s.register(c, s.load.register)
@@ -70,7 +67,7 @@ func (s *runFlags) register(c *kingpin.CmdClause, levels func(*kingpin.CmdClause
 
 // start puts the load on and reports; save writes what else the report gives.
 func (s *runFlags) start(ctx context.Context, args []string, stdout, stderr io.Writer, save saver) (int, error) {
-	cfg, err := s.prepare(args, stderr)
+	cfg, err := s.config(args, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
@@ -115,17 +112,8 @@ func (s *runFlags) watchers(ctx context.Context, stderr io.Writer) (all []load.W
 // saver writes files of a report beside those that every report has.
 type saver func(r *result.Report, stderr io.Writer) error
 
-// prepare is config, and prints which flags are without effect.
-func (s *runFlags) prepare(shown []string, stderr io.Writer) (load.Config, error) {
-	cfg, err := s.config(shown)
-	if err == nil && len(s.ignored) > 0 {
-		fmt.Fprintf(stderr, "accelbench: without effect here: %s\n", strings.Join(s.ignored, ", "))
-	}
-	return cfg, err
-}
-
-// config turns the flags into what to run and how to report it. shown is the command line as it was typed.
-func (s *runFlags) config(shown []string) (cfg load.Config, err error) {
+// config turns the flags into what to run, and prints which are without effect. shown is the command line as typed.
+func (s *runFlags) config(shown []string, stderr io.Writer) (cfg load.Config, err error) {
 	base, api, err := s.endpoint.address()
 	if err != nil {
 		return cfg, usage(err)
@@ -170,6 +158,9 @@ func (s *runFlags) config(shown []string) (cfg load.Config, err error) {
 	cfg.Folder = filepath.Join(s.out.folder, time.Now().Format(folderTime))
 	cfg.FolderSuffix = func(model string) string { return "-" + show.FileName(filepath.Base(model), "model") }
 	cfg.Ready = s.endpoint.ready
+	if len(s.ignored) > 0 {
+		fmt.Fprintf(stderr, "accelbench: without effect here: %s\n", strings.Join(s.ignored, ", "))
+	}
 	return cfg, nil
 }
 
@@ -203,7 +194,7 @@ func (s *runFlags) report(ended load.Result, err error, stdout, stderr io.Writer
 	if ended.Attempted == 0 {
 		return nil, exitNothing, cmp.Or(err, errNothingSent)
 	}
-	r, reportErr := result.Read(s.render.options, ended.Folder)
+	r, reportErr := result.Read(result.Options{}, ended.Folder)
 	if reportErr == nil {
 		reportErr = errors.Join(writeReport(ended.Folder, r, stderr), save(r, stderr), s.render.print(stdout, r))
 	}

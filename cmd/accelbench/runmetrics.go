@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
@@ -23,12 +24,13 @@ import (
 // runMetrics are the series of a run as it happens, of which nothing is in a report. They are named as the probe's with
 // accelerator_bench_ for a prefix and with the step as a label.
 type runMetrics struct {
+	prometheus.Collector // of all series, as they stand
+
 	latency                    *probe.Histograms
 	requests, failures         *prometheus.CounterVec
 	promptTokens, outputTokens *prometheus.CounterVec
 	seconds, concurrency, rate *prometheus.GaugeVec
 	inFlight, queued, phase    *prometheus.GaugeVec // of the present step
-	collectors                 []prometheus.Collector
 
 	mu            sync.Mutex
 	target, model string
@@ -42,17 +44,15 @@ type runMetrics struct {
 func newRunMetrics() *runMetrics {
 	const prefix = "accelerator_bench_"
 	labels := []string{"target", "model", "step"}
-	m := &runMetrics{latency: probe.NewHistograms(prefix, labels...)}
-	m.collectors = append(m.collectors, m.latency)
+	registry := prometheus.NewRegistry()
+	m := &runMetrics{Collector: registry, latency: probe.NewHistograms(prefix, labels...)}
+	registry.MustRegister(m.latency)
+	series := promauto.With(registry)
 	counter := func(name, help string, more ...string) *prometheus.CounterVec {
-		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, slices.Concat(labels, more))
-		m.collectors = append(m.collectors, c)
-		return c
+		return series.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, slices.Concat(labels, more))
 	}
 	gauge := func(name, help string, more ...string) *prometheus.GaugeVec {
-		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + name, Help: help}, slices.Concat(labels, more))
-		m.collectors = append(m.collectors, g)
-		return g
+		return series.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + name, Help: help}, slices.Concat(labels, more))
 	}
 	m.requests = counter("requests_total", "Requests that are over.")
 	m.failures = counter("failures_total", "Failed requests by reason.", "reason")
@@ -122,14 +122,7 @@ func (m *runMetrics) StepEnded(runlog.StepEnd) {
 	m.running = false
 }
 
-// Describe implements [prometheus.Collector].
-func (m *runMetrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, c := range m.collectors {
-		c.Describe(ch)
-	}
-}
-
-// Collect implements [prometheus.Collector].
+// Collect brings the series of the present step up to date first.
 func (m *runMetrics) Collect(ch chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -147,9 +140,7 @@ func (m *runMetrics) Collect(ch chan<- prometheus.Metric) {
 		}
 		m.phase.WithLabelValues(append(slices.Clone(m.labels), phaseOf(m.step, m.meter))...).Set(1)
 	}
-	for _, c := range m.collectors {
-		c.Collect(ch)
-	}
+	m.Collector.Collect(ch)
 }
 
 // setSeconds sets how long the present step has sent requests. The caller holds mu.
@@ -209,7 +200,6 @@ func (l *progressLine) RunStarted(r runlog.Run) {
 	}
 }
 
-// StepStarted begins to write.
 func (l *progressLine) StepStarted(s runlog.Step, meter *load.Meter) {
 	l.step, l.meter, l.stop = s, meter, make(chan struct{})
 	l.stopped.Go(func() {
@@ -229,14 +219,12 @@ func (l *progressLine) StepStarted(s runlog.Step, meter *load.Meter) {
 // RequestDone is without effect: the meter counts.
 func (l *progressLine) RequestDone(*runlog.Request) {}
 
-// StepEnded writes the last line.
 func (l *progressLine) StepEnded(runlog.StepEnd) {
 	close(l.stop)
 	l.stopped.Wait()
 	fmt.Fprintln(l.out, l.text())
 }
 
-// text says how the step stands.
 func (l *progressLine) text() string {
 	m, name := l.meter, l.step.Title(l.conversations)
 	first := m.FirstSent.Load()
