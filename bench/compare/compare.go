@@ -152,7 +152,7 @@ func levelName(s result.Step) string {
 	return s.Title()
 }
 
-// addLevel compares the sides that ran a level, figure by figure, and notes those that did not.
+// addLevel compares the sides that ran a level, and notes those that did not.
 func (c *Comparison) addLevel(sides []Side, l Level) {
 	for i, s := range sides {
 		switch {

@@ -26,8 +26,7 @@ const (
 	logLines   = 8                      // of a server's log that are shown
 )
 
-// Plan says how servers are measured side by side: each is started, measured and stopped
-// in turns.
+// Plan says how servers are started, measured and stopped in turns.
 type Plan struct {
 	Sides    []PlannedSide
 	Repeats  int
@@ -175,8 +174,7 @@ func (p *Plan) turn(ctx context.Context, t Turn, client *openai.Client, subreape
 	return p.Measure(ctx, t)
 }
 
-// server is a command with everything that it starts. It must be stopped, also when it has
-// ended by itself.
+// server is a command with all that it starts. It must be stopped, also when it has ended itself.
 type server struct {
 	log   string // path
 	child *process.Child

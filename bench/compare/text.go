@@ -57,7 +57,6 @@ func (e Estimate) text(unit show.Unit) string {
 	return fmt.Sprintf("%s (%s–%s)", unit.Text(e.Median), unit.Text(e.Low), unit.Text(e.High))
 }
 
-// text is the finding with its evidence.
 func (v Verdict) text(unit show.Unit) string {
 	text := string(v.Finding)
 	switch {

@@ -17,10 +17,9 @@ type Config struct {
 	Path string     // the file, for the kinds that have one
 	API  openai.API // openai.Chat when empty
 	Seed uint64
-	// Step is 0 for the first step of a run. In any other, a warm-up's negative one among
-	// them, prompts are other ones, as the server has the first in its prefix cache: made
-	// ones are drawn anew, a word is put before those of a file. So it is in each pass of a
-	// file that is begun again, unless its prompts are to be Verbatim.
+	// Step is of the run, negative for a warm-up. Each has other prompts, as the server has
+	// those before in its prefix cache: made ones are drawn anew, a word is put before those
+	// of a file, also in each further pass unless they are to be Verbatim.
 	Step           int
 	Verbatim       bool
 	NoOversample   bool     // the file's last record ends the prompts; else it is begun again
@@ -91,8 +90,7 @@ func (c Config) Check() error {
 }
 
 // FullLength reports whether answers are to have the length that is asked for, whatever
-// the model would say: those of random prompts and traces, as in vLLM, and of made
-// conversations.
+// the model would say: as in vLLM, and those of made conversations.
 func (c Config) FullLength() bool {
 	return c.Kind == Random || c.Kind == Replay || c.Kind == MultiTurn && c.Path == ""
 }
@@ -115,8 +113,8 @@ type Prompt struct {
 	Turns []Turn
 	// Shared are the starts of the prompt that others may have too, from the shortest on.
 	Shared []Shared
-	// ID names a request of a trace, and After the one that it continues, empty for none.
-	// Those of one session have one name.
+	// ID names a request of a trace, and After the one that it continues, empty for none;
+	// those of one session have one name.
 	ID, After string
 }
 

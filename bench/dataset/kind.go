@@ -22,7 +22,11 @@ const (
 )
 
 // kinds are all kinds, in the order in which their keys are looked for.
-var kinds = []kind{openQA, shareGPT, trace, multiTurn, custom, randomPrompts, prefixes}
+var kinds = []kind{
+	openQA, shareGPT, trace, multiTurn, custom,
+	{name: Random, made: true, open: openSingle},
+	{name: Prefix, made: true, open: openSingle},
+}
 
 // kind is how the prompts of one kind are made.
 type kind struct {

@@ -33,8 +33,8 @@ func newMaker(cfg Config) maker {
 	return maker{cfg}
 }
 
-// random returns the i-th source of a named purpose: what is drawn for a prompt depends on no
-// other prompt, and is another in each step.
+// random returns the i-th source of a purpose, another in each step: prompts do not depend on
+// each other.
 func (m maker) random(purpose string, i uint64) *rand.Rand {
 	return random(m.cfg.Seed, fmt.Sprint(purpose, m.cfg.Step), i)
 }
@@ -64,7 +64,6 @@ func (m maker) draw(units []int32, n int, r *rand.Rand) []int32 {
 	return units
 }
 
-// prompt makes one of units, which are to make so many tokens.
 func (m maker) prompt(units []int32, tokens int) Prompt {
 	if m.cfg.Words == nil {
 		return Prompt{Tokens: units, ExpectedTokens: tokens}
@@ -139,11 +138,6 @@ func OneTokenWords(ids []int32) (words []string) {
 	return words
 }
 
-var randomPrompts = kind{name: Random, made: true, open: func(c Config) Source { return &madeSource{prompt: newMaker(c).single} }}
-
-// prefixes are few prefixes with many endings.
-var prefixes = kind{name: Prefix, made: true, open: randomPrompts.open}
-
 // madeSource gives out prompts that are made by their number, without end.
 type madeSource struct {
 	prompt func(i uint64) Prompt
@@ -160,6 +154,8 @@ func (s *madeSource) Next(ctx context.Context) (Prompt, error) {
 	s.count.Prompts++
 	return s.prompt(s.next - 1), nil
 }
+
+func openSingle(c Config) Source { return &madeSource{prompt: newMaker(c).single} }
 
 // single makes the i-th prompt of kind Random or Prefix.
 func (m maker) single(i uint64) Prompt {
@@ -209,13 +205,12 @@ func (c Config) Longest() (prompt, answer int) {
 	return c.PrefixLen + prompt, answer
 }
 
-// spread draws a length evenly from the range around n.
+// spread draws a length evenly from the range around n, at least 1.
 func spread(r *rand.Rand, n int, ratio float64) int {
 	low, high := bounds(n, ratio)
 	return low + r.IntN(high-low+1)
 }
 
-// bounds are those of the range around n, at least 1.
 func bounds(n int, ratio float64) (low, high int) {
 	return max(1, int(math.Floor(float64(n)*(1-ratio)))), max(1, int(math.Ceil(float64(n)*(1+ratio))))
 }

@@ -38,10 +38,8 @@ type row struct {
 	at            float64 // timestamp in its unit
 	input, output int     // tokens; no output where none was recorded
 	blocks        []int64 // hash ids
-	// id names the request and after the one that it continues, empty for none: those of
-	// one session have the same.
-	id, after string
-	failed    bool // in the original
+	id, after     string  // see [Prompt.ID]
+	failed        bool    // in the original
 }
 
 // traceColumns are the names of columns and keys in published traces: Mooncake, Bailian
@@ -105,8 +103,6 @@ func parseTokens(name, text string) (int, error) {
 	return int(n), nil
 }
 
-const traceExample = `{"timestamp": 0, "input_length": 100, "output_length": 10}`
-
 // traceRows reads a trace: JSON objects, or CSV with names in its first line. An error ends it.
 func traceRows(path string) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
@@ -123,7 +119,8 @@ func traceRows(path string) iter.Seq2[row, error] {
 			return err
 		}
 		if begin, _ := in.Peek(1); strings.ContainsAny(string(begin), "{[") {
-			_, err = readObjects(in, traceExample, func(v map[string]json.RawMessage) error {
+			const example = `{"timestamp": 0, "input_length": 100, "output_length": 10}`
+			_, err = readObjects(in, example, func(v map[string]json.RawMessage) error {
 				r, err := newRow(func(name string) string { return strings.Trim(strings.TrimPrefix(string(v[name]), "null"), `"`) })
 				if ids := v["hash_ids"]; err == nil && ids != nil {
 					err = json.Unmarshal(ids, &r.blocks)
@@ -188,9 +185,8 @@ type traceSource struct {
 // Close implements [Source].
 func (s *traceSource) Close() { s.stop() }
 
-// Next makes a prompt that is due as long after the first one as its record's timestamp
-// is after the first record's. Records of requests that failed, and those without a length
-// of their answer, which would run to the model's, are counted.
+// Next leaves out, and counts, requests that failed and those without a length of their
+// answer, which would run to the model's.
 func (s *traceSource) Next(ctx context.Context) (Prompt, error) {
 	for ctx.Err() == nil {
 		r, err, more := s.next()

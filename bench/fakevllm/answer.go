@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// complete answers a request for a completion.
 func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	if !s.authorized(w, r) {
 		return
@@ -105,7 +104,6 @@ func newAnswer(w http.ResponseWriter, r *http.Request, req request, model string
 	return a
 }
 
-// chunk is one event of a stream.
 type chunk struct {
 	ID      string   `json:"id"`
 	Object  string   `json:"object"`
@@ -131,12 +129,11 @@ type usage struct {
 }
 
 func (a *answer) textChunk(text string) chunk {
-	one := choice{Text: &text}
-	if a.req.chat {
-		one = choice{Delta: &message{Content: text}}
-	}
 	c := a.frame
-	c.Choices = []choice{one}
+	c.Choices = []choice{{Text: &text}}
+	if a.req.chat {
+		c.Choices = []choice{{Delta: &message{Content: text}}}
+	}
 	return c
 }
 
@@ -193,7 +190,6 @@ func (a *answer) sendTokens(n int) {
 	a.send(a.textChunk(text))
 }
 
-// finish ends the stream properly.
 func (a *answer) finish(reason string) {
 	last := a.textChunk("")
 	last.Choices[0].FinishReason = &reason

@@ -23,8 +23,7 @@ const (
 	cacheTokens = 262144 // that count as a full cache; it bounds nothing
 )
 
-// sequence is one request in the engine. The first group is constant from submit on,
-// the last belongs to the engine.
+// sequence is one request in the engine. The first group is constant, the last the engine's.
 type sequence struct {
 	prompt     int      // tokens, ≥ 1
 	tokens     []string // of the prompt, nil of a background user's
@@ -43,8 +42,7 @@ func newSequence(prompt, limit int, finish string) *sequence {
 	return &sequence{prompt: prompt, limit: limit, finish: finish, wake: make(chan struct{}, 1)}
 }
 
-// engine is the batch: one goroutine, run, moves every running sequence on by a
-// token per step.
+// engine is the batch: run moves every running sequence on by a token per step.
 type engine struct {
 	cfg     Config
 	met     *metrics

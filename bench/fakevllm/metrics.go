@@ -7,8 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// metrics are those of vLLM's own that the dashboards and accelbench read, filled with
-// the engine's true times.
+// metrics are those of vLLM that the dashboards and accelbench read.
 type metrics struct {
 	registry *prometheus.Registry
 

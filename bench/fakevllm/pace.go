@@ -78,8 +78,7 @@ func (p *Paced) complete(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// phase spreads any number of streams that start together evenly over a gap: multiples of the
-// golden ratio leave no large hole.
+// phase spreads streams that start together evenly over a gap, by the golden ratio.
 func phase(number uint64, gap time.Duration) time.Duration {
 	_, part := math.Modf(float64(number) * math.Phi)
 	return time.Duration(part * float64(gap))
@@ -87,8 +86,8 @@ func phase(number uint64, gap time.Duration) time.Duration {
 
 const stampWidth = 19 // digits of an instant in a chunk
 
-// writeOnTime sends the chunks, the first at due, until the client goes, and returns when each
-// was written. The event is made once, so that a stamp is written soon after it is taken.
+// writeOnTime sends the chunks, the first at due, and returns when each was written. The event
+// is made once, so that a stamp is written soon after it is taken.
 func (a *answer) writeOnTime(due time.Time, gap time.Duration, chunks int) (written []int64) {
 	blank := strings.Repeat("0", stampWidth) + " "
 	event := encodeEvent(a.textChunk(blank))

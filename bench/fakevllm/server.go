@@ -15,29 +15,23 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Config says what the server pretends to be. The zero value of every field
-// stands for the default given beside it.
+// Config says what the server pretends to be. A field of 0 is its default.
 type Config struct {
 	Model      string // default "qwen2.5"
 	MaxNumSeqs int    // requests that decode at once, ≥ 1; default 102
-	// StepBase and StepPerSequence give the time of one decode step: base +
-	// per sequence × running requests. Defaults 59 ms and 1.84 ms.
+	// StepBase + StepPerSequence × running requests is the time of one decode step. Defaults
+	// 59 ms and 1.84 ms.
 	StepBase, StepPerSequence time.Duration
 	// PrefillTokensPerSecond is the rate at which prompt tokens of newly admitted
 	// requests lengthen a step; default 3000.
 	PrefillTokensPerSecond float64
-	// MeanOutputTokens is the mean of the natural answer length, in tokens;
-	// default 283. Its standard deviation is 0.4 of that.
-	MeanOutputTokens int
-	Speed            float64 // divides every step's time, > 0; default 1, the real machine
-	TemplateTokens   int     // that the chat template adds to messages; default 0
-	// CacheBlocks is how many blocks of BlockSize tokens the prefix cache holds; default
-	// 0, no cache. BlockSize is 16 by default.
-	CacheBlocks, BlockSize int
-	APIKey                 string // the bearer token that /v1 paths ask for; empty for none
-	// BackgroundUsers is the crest of the wave of synthetic closed-loop users that keep the
-	// engine busy without HTTP; default 0. BackgroundPeriod is the length of that wave in
-	// wall time, whatever the speed; default 4 minutes.
+	MeanOutputTokens       int     // of a natural answer, default 283; its standard deviation is 0.4 of that
+	Speed                  float64 // divides every step's time, > 0; default 1, the real machine
+	TemplateTokens         int     // that the chat template adds to messages
+	CacheBlocks, BlockSize int     // of the prefix cache, 0 blocks for none; default 16 tokens each
+	APIKey                 string  // the bearer token that /v1 paths ask for; empty for none
+	// BackgroundUsers is the crest of a wave of closed-loop users that keep the engine busy
+	// without HTTP. BackgroundPeriod is its length in wall time, default 4 minutes.
 	BackgroundUsers  int
 	BackgroundPeriod time.Duration
 }

@@ -13,13 +13,10 @@ import (
 )
 
 const (
-	leastWords = 8 // of the longer of the prompts asked with
-	mostWords  = 256
-
-	usualBlockSize = 16 // tokens, vLLM's on most cards
-
-	countTime    = time.Minute   // for the recorded texts of a step
-	countPrompts = 4 * readAhead // of a step that says no number
+	leastWords, mostWords = 8, 256        // of the longer of the prompts asked with
+	usualBlockSize        = 16            // tokens, vLLM's on most cards
+	countTime             = time.Minute   // for the recorded texts of a step
+	countPrompts          = 4 * readAhead // of a step that says no number
 )
 
 // prepareDataset reads the data set's file and takes a first prompt, so that a file that
@@ -103,9 +100,8 @@ func once[V any](ask func(ctx context.Context, text string) (V, *openai.Failure)
 	}
 }
 
-// countRecords has the server count the recorded texts that a step needs before it begins,
-// so that the server does nothing beside the load and no request waits for that. What is
-// left after countTime is counted as it is needed.
+// countRecords has the server count the recorded texts of a step before it begins, so that it
+// does nothing beside the load. What is left after countTime is counted as it is needed.
 func (s *Session) countRecords(ctx context.Context, step runlog.Step) {
 	source, err := dataset.Open(s.dataset(step))
 	if err != nil {
@@ -125,7 +121,6 @@ func (s *Session) countRecords(ctx context.Context, step runlog.Step) {
 	}
 }
 
-// dataset is the configuration of a step's prompts.
 func (s *Session) dataset(step runlog.Step) dataset.Config {
 	d, run := s.cfg.Dataset, &s.cfg.Run
 	d.Seed, d.API, d.Verbatim, d.Requests = run.Seed, run.API, run.ReusePrompts, step.Requests
@@ -177,10 +172,8 @@ func (s *Session) try(ctx context.Context, words int) (tokens int, err error) {
 	refused := func(t *openai.Trace) bool { return t.Failure != nil && t.Failure.Reason == openai.ReasonHTTP4xx }
 	t := s.cfg.Endpoint.Stream(ctx, request)
 	switch {
-	case !refused(t) && t.Usage != nil:
-		return t.Usage.PromptTokens, nil
 	case !refused(t):
-		return 0, nil
+		return cmp.Or(t.Usage, new(openai.Usage)).PromptTokens, nil
 	case request.IgnoreEOS:
 		request.IgnoreEOS = false
 		if !refused(s.cfg.Endpoint.Stream(ctx, request)) {

@@ -84,8 +84,7 @@ type Result struct {
 }
 
 // Run runs all steps, or as many as come before one that ends early ([runlog.Stop.Early]).
-// What was measured until then is in the log also when an error is returned, and then
-// Attempted counts it.
+// What was measured until then is in the log and in Attempted also when an error is returned.
 func Run(ctx context.Context, cfg Config, watchers ...Watcher) (Result, error) {
 	s, err := Open(ctx, cfg, watchers...)
 	if err != nil {
@@ -122,14 +121,10 @@ type Session struct {
 // wrong before the first request does so before a log is made.
 func Open(ctx context.Context, cfg Config, watchers ...Watcher) (*Session, error) {
 	s := &Session{cfg: cfg, watchers: watchers, prefixes: newPrefixes(), started: time.Now()}
-	if err := s.checkModels(ctx); err != nil {
-		return s, err
-	}
-	if err := s.openSources(ctx); err != nil {
-		return s, err
-	}
-	if err := s.prepareDataset(ctx); err != nil {
-		return s, err
+	for _, check := range []func(context.Context) error{s.checkModels, s.openSources, s.prepareDataset} {
+		if err := check(ctx); err != nil {
+			return s, err
+		}
 	}
 	return s, s.openLog()
 }
@@ -156,13 +151,13 @@ func (s *Session) checkModels(ctx context.Context) error {
 			break
 		}
 	}
-	var names []string
-	for _, m := range models {
-		names = append(names, m.ID)
-	}
-	at := slices.IndexFunc(names, func(name string) bool { return model == "" || name == model })
+	at := slices.IndexFunc(models, func(m openai.Model) bool { return model == "" || m.ID == model })
 	switch {
 	case failure == nil && at < 0:
+		var names []string
+		for _, m := range models {
+			names = append(names, m.ID)
+		}
 		served := openai.Excerpt(strings.Join(names, ", "))
 		return fmt.Errorf("the endpoint does not serve the model %q; it serves %s", model, served)
 	case failure == nil:
@@ -177,8 +172,6 @@ func (s *Session) checkModels(ctx context.Context) error {
 	return nil
 }
 
-// openLog fills in what the log says of this program and its plan, and makes the folder and
-// the log.
 func (s *Session) openLog() error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -231,8 +224,7 @@ func (s *Session) Step(ctx context.Context, step runlog.Step) ([]runlog.Record, 
 	return s.kept, err
 }
 
-// Close ends the log and returns how the run ended. Nothing of the run is lost where it
-// fails.
+// Close ends the log and returns how the run ended. Nothing of the run is lost where it fails.
 func (s *Session) Close() (Result, error) {
 	for _, o := range s.sources {
 		if o.failed > 0 {
@@ -285,14 +277,11 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	return cmp.Or(err, stopSampling(), s.write(runlog.Record{StepEnd: &end}))
 }
 
-// warmUpUsers is how many requests of a warm-up are in flight at most where the step has
-// no such bound.
-const warmUpUsers = 64
+const warmUpUsers = 64 // requests of a warm-up in flight, where the step has no such bound
 
-// warmUp sends the start that all prompts of a step share, once, where the data set asks for
-// that, and then the requests that the step asks for before it, as many at once as the step
-// itself. They are in no log and in no figure. That the latter fail does not end the run: what
-// ails the server, the step itself will show.
+// warmUp sends the start that all prompts of a step share, where the data set asks for that, and
+// then the step's warm-ups, as many at once as the step itself. They are in no log and in no
+// figure. Warm-ups that fail do not end the run: the step will show what ails the server.
 func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 	if s.cfg.Dataset.CacheHit > 0 {
 		p := dataset.SharedStart(s.dataset(step))
@@ -326,7 +315,6 @@ func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 	return nil
 }
 
-// now is the present instant on the log's clock.
 func (s *Session) now() time.Time { return s.started.Add(time.Since(s.started)) }
 
 // runner returns a runner that drops its requests.
@@ -354,7 +342,6 @@ func (s *Session) write(record runlog.Record) error {
 	return s.log.Write(record)
 }
 
-// request is what a job asks of the endpoint.
 func (s *Session) request(step runlog.Step, j job) openai.Request {
 	ask := s.cfg.Ask
 	return openai.Request{

@@ -42,9 +42,7 @@ func (s *activeStep) keep() {
 	for f := range s.finished {
 		s.count(f.request.Trace.Failure)
 		s.ended.Dataset.Add(f.count)
-		if why := s.stopEarly(); why != "" {
-			s.withdraw(why)
-		}
+		s.stopEarly()
 		if s.doneErr != nil {
 			continue
 		}
@@ -71,33 +69,28 @@ func (s *activeStep) count(f *openai.Failure) {
 	default:
 		s.meter.Failed.Add(1)
 	}
-	switch {
-	case !why.Unreached() || f.Local:
+	if !why.Unreached() || f.Local {
 		s.unconnected = 0
-	case s.unconnected == 0:
+		return
+	}
+	if s.unconnected++; s.unconnected == 1 {
 		s.unconnectedSince = time.Now()
-		s.unconnected = 1
-	default:
-		s.unconnected++
 	}
 }
 
-// stopEarly says why the step is to stop: too large a share failed, or the server is gone, to
-// which nothing has connected, and from which nothing was received, for a while. It is empty
-// for no reason.
-func (s *activeStep) stopEarly() runlog.Stop {
+// stopEarly withdraws the step where too large a share failed, or where the server is gone: for a
+// while nothing has connected to it, and nothing was received from it.
+func (s *activeStep) stopEarly() {
 	least := max(minEnded, 2*s.step.Concurrency, 2*s.step.MaxConcurrency)
 	idle := min(time.Since(s.unconnectedSince), time.Since(s.lastReceived()))
 	switch {
 	case s.unconnected >= minEnded && idle >= goneTime:
-		return runlog.StopUnreachable
+		s.withdraw(runlog.StopUnreachable)
 	case s.ended.Attempted-s.ended.Canceled >= least && s.tooManyFailed():
-		return runlog.StopFailureRatio
+		s.withdraw(runlog.StopFailureRatio)
 	}
-	return ""
 }
 
-// tooManyFailed reports whether a larger share failed until now than the step allows.
 func (s *activeStep) tooManyFailed() bool {
 	limit := s.step.MaxFailureRatio
 	return limit > 0 && s.ended.FailureRatio() > limit

@@ -48,8 +48,7 @@ var reportNames = []string{
 	"time_to_first_token_seconds_sum", "time_to_first_token_seconds_count",
 }
 
-// forReport reports whether a report needs a series. Old versions of prometheus_client
-// leave out _total.
+// forReport reports whether a report needs a series. Old prometheus_client leaves out _total.
 func forReport(name string) bool {
 	return name == cacheConfig || slices.Contains(reportNames, strings.TrimSuffix(strings.TrimPrefix(name, "vllm:"), "_total"))
 }

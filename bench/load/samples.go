@@ -36,8 +36,7 @@ type source struct {
 	firstErr error
 }
 
-// openSources checks every source once. One that was asked for must answer; a server
-// need not have metrics.
+// openSources reads every source once. One that was asked for must answer.
 func (s *Session) openSources(ctx context.Context) error {
 	m := s.cfg.Metrics
 	s.sources = []*source{{kind: runlog.SourceClient, read: readSelf}}
@@ -125,8 +124,7 @@ func (s *Session) sample(ctx context.Context, step int) error {
 	return nil
 }
 
-// readSelf returns the CPU time of this process, under the name that Go programs export
-// it by.
+// readSelf returns the CPU time of this process, named as Go programs export it.
 func readSelf(context.Context) ([]runlog.Series, error) {
 	var use syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// runner runs a step.
 type runner struct {
 	// send sends one request and returns when it has ended, at the latest soon after ctx is
 	// done. It is called from many goroutines.
@@ -139,19 +138,18 @@ func newActiveStep(ctx context.Context, r *runner, step runlog.Step) *activeStep
 	return s
 }
 
-// stopSending admits no more requests. Those that wait for a slot are sent yet.
+// stopSending admits no more requests. Those that wait for a slot are still sent.
 func (s *activeStep) stopSending(why runlog.Stop) {
 	s.cancelSending(stopError(why))
 	s.noteSendingOver()
 }
 
-// withdraw stops the sending and takes back what waits or is in flight.
+// withdraw stops the sending, and ends what waits or is in flight.
 func (s *activeStep) withdraw(why runlog.Stop) {
 	s.stopSending(why)
 	s.cancelInFlight(stopError(why))
 }
 
-// noteSendingOver tells whoever watches once no more requests will be sent.
 func (s *activeStep) noteSendingOver() {
 	if s.sending.Err() != nil && s.meter.Queued.Load() == 0 {
 		s.meter.SendingOver.Store(true)
@@ -211,8 +209,7 @@ func (s *activeStep) openLoop() {
 	}
 }
 
-// closedLoop lets every user send until the sending ends. A user has no way to end
-// before: whatever becomes of a request, it goes on with the next.
+// closedLoop lets every user send until the sending ends, whatever becomes of its requests.
 func (s *activeStep) closedLoop() {
 	for n := range s.step.Concurrency {
 		first := s.start.Add(s.step.RampUp * time.Duration(n) / time.Duration(s.step.Concurrency))
@@ -258,7 +255,6 @@ func (s *activeStep) next() (job, bool) {
 	}
 }
 
-// admit counts a request as attempted.
 func (s *activeStep) admit() {
 	s.meter.Queued.Add(1)
 	s.meter.Attempted.Add(1)
@@ -292,7 +288,6 @@ func (s *activeStep) request(j job) (endedAt time.Time, failure *openai.Failure)
 	return endedAt, t.Failure
 }
 
-// freeSlot gives the slot of a request in flight to the next.
 func (s *activeStep) freeSlot() {
 	s.meter.InFlight.Add(-1)
 	s.slots.Release(1)

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -143,10 +144,7 @@ func ParseEndpoint(s string) (base *url.URL, api API, err error) {
 
 // Port is the port of an endpoint's URL, the scheme's own where the URL names none.
 func Port(u *url.URL) string {
-	if port := u.Port(); port != "" {
-		return port
-	}
-	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 }
 
 // HostPort is the label target of a probe without a name and of a load test: the two join.

@@ -29,7 +29,6 @@ func newConn(nc net.Conn) *conn {
 	return c
 }
 
-// LocalAddr returns a connAddr.
 func (c *conn) LocalAddr() net.Addr { return &c.local }
 
 // Read implements [net.Conn].

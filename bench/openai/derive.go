@@ -56,9 +56,8 @@ func E2E(t *Trace) (time.Duration, bool) {
 	return t.Chunks[len(t.Chunks)-1].At, true
 }
 
-// OutputTokens is the number of generated tokens, those without text among them, of a
-// failed request too, and where it comes from: the server's usage, or the number of texts
-// where there is none, or one of 0.
+// OutputTokens is the number of generated tokens, of a failed request too, and where it comes
+// from: the server's usage, or the number of texts where there is none, or one of 0.
 func OutputTokens(t *Trace) (int, TokenSource) {
 	if t.Usage != nil && t.Usage.CompletionTokens > 0 {
 		return t.Usage.CompletionTokens, TokensUsage

@@ -118,7 +118,10 @@ func parseEvent(data []byte) (event, bool) {
 	root.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "choices":
-			ev.addChoices(value)
+			value.ForEach(func(_, choice gjson.Result) bool {
+				choice.ForEach(ev.addChoice)
+				return true
+			})
 		case "usage":
 			ev.usage, ev.tokens = value, tokenCount(value.Get("completion_tokens"))
 		case "error":
@@ -131,23 +134,19 @@ func parseEvent(data []byte) (event, bool) {
 	return ev, root.IsObject()
 }
 
-func (e *event) addChoices(choices gjson.Result) {
-	choices.ForEach(func(_, choice gjson.Result) bool {
-		choice.ForEach(func(key, value gjson.Result) bool {
-			switch key.Str {
-			case "delta":
-				e.addDelta(value)
-			case "text":
-				e.addText(value, true)
-			case "finish_reason":
-				if value.Str != "" && !slices.Contains(brokenFinishes, e.finish) {
-					e.finish = strings.Clone(value.Str)
-				}
-			}
-			return true
-		})
-		return true
-	})
+// addChoice reads a member of a choice.
+func (e *event) addChoice(key, value gjson.Result) bool {
+	switch key.Str {
+	case "delta":
+		e.addDelta(value)
+	case "text":
+		e.addText(value, true)
+	case "finish_reason":
+		if value.Str != "" && !slices.Contains(brokenFinishes, e.finish) {
+			e.finish = strings.Clone(value.Str)
+		}
+	}
+	return true
 }
 
 func (e *event) addText(text gjson.Result, answer bool) {

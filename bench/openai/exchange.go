@@ -57,7 +57,6 @@ type stages struct {
 	reused, wasIdle         bool // the connection
 }
 
-// span is 0 unless both ends are known.
 func span(from, to time.Time) time.Duration {
 	if from.IsZero() || to.IsZero() {
 		return 0
@@ -82,7 +81,6 @@ func (c *Client) begin(parent context.Context, t *Trace, timeout, idle time.Dura
 	return x
 }
 
-// stream sends req and reads the response into s.
 func (x *exchange) stream(req *http.Request, s *stream) *Failure {
 	resp, failure := x.roundTrip(req)
 	if failure != nil {
@@ -215,7 +213,7 @@ func (x *exchange) wroteHeader(name string, values []string) {
 	}
 }
 
-// afterRead notes when bytes came: now, and the kernel's stamp in Unix nanoseconds, 0 for none.
+// afterRead notes when bytes came: now, and by the kernel's stamp, Unix nanoseconds or 0 for none.
 func (x *exchange) afterRead(now time.Time, stamp int64) {
 	x.client.received.Store(int64(now.Sub(x.client.made)))
 	x.mu.Lock()

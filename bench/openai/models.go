@@ -57,9 +57,8 @@ func IsName(s string) bool {
 	return s != "" && len(s) <= maxName && !strings.ContainsFunc(s, bad)
 }
 
-// Tokenize asks for the token ids of a text, without special tokens, by POST /tokenize as vLLM,
-// SGLang and llama.cpp have it, beside /v1. It takes at most 30 s. A server that does not
-// tokenize mostly fails with [ReasonHTTP4xx]; an answer without ids is [ReasonEmpty].
+// Tokenize asks for the token ids of a text, without special tokens, within 30 s, by POST /tokenize
+// as vLLM, SGLang and llama.cpp have it. An answer without ids is [ReasonEmpty].
 func (c *Client) Tokenize(ctx context.Context, model, text string) ([]int32, *Failure) {
 	return c.tokenize(ctx, map[string]any{"model": model, "prompt": text, "content": text}) // content is llama.cpp's name
 }

@@ -1,7 +1,6 @@
 // Package openai sends one streaming request to an OpenAI-compatible endpoint and keeps what the
 // wire showed as a [Trace]. Every latency figure is derived from a Trace by a pure function, so
-// all reports use one definition: [TTFT], [ITLs], [TPOT], [E2E]. Beside that it asks what a load
-// needs to know before: [Client.Models], [Client.Tokenize].
+// all reports use one definition: [TTFT], [ITLs], [TPOT], [E2E].
 package openai
 
 import "time"

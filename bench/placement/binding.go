@@ -86,21 +86,19 @@ func (m *Machine) Sides() ([]Side, error) {
 	}
 	sides := []Side{{Name: "none", Meaning: "unbound"}}
 	advised, _ := m.advise()
-	bound := [][]int{}
-	if len(advised) > 0 {
-		bound = append(bound, advised)
-	}
+	bound := [][]int{advised}
 	for _, number := range m.places() {
-		if one := []int{number}; !slices.Equal(one, advised) {
-			bound = append(bound, one)
-		}
+		bound = append(bound, []int{number})
 	}
 	for i, nodes := range bound {
+		if len(nodes) == 0 || i > 0 && slices.Equal(nodes, advised) {
+			continue
+		}
 		sides = append(sides, Side{
 			Name:        "node" + strings.ReplaceAll(cpulist.Format(nodes), ",", "_"),
 			Meaning:     "bound to " + nodeNames(nodes),
 			Prefix:      strings.Fields(m.binding(nodes).Numactl),
-			Recommended: i == 0 && len(advised) > 0,
+			Recommended: i == 0,
 		})
 	}
 	return append(sides, Side{Name: "interleaved", Meaning: "interleaved over all nodes", Prefix: []string{"numactl", "--interleave=all"}}), nil

@@ -79,7 +79,7 @@ func (r *Result) Text(w io.Writer) error {
 	return err
 }
 
-// cardsOn is the cards of a node, or of none, with commas between.
+// cardsOn lists the cards of a node, of no known one for nil.
 func (r *Result) cardsOn(node *int) string {
 	var names []string
 	for _, c := range r.Cards {
