@@ -137,9 +137,8 @@ var (
 	errCut     = errors.New("the step was cut short")
 )
 
-// end says why there is no level behind a step, nil where there is: it was cut short, the
-// server could not be reached any more, none of its requests got any text, as from a server
-// that hangs, or requests were refused (4xx), which is no verdict on the server.
+// end says why there is no level behind a step, nil where there is: it was cut short, the server is gone or hangs, or
+// it refused the requests (4xx), which is no verdict on it.
 func end(s *result.Step, search *runlog.Capacity) error {
 	refused := float64(s.Account.Failed[openai.ReasonHTTP4xx])
 	for _, o := range search.Objectives {
@@ -175,10 +174,8 @@ type Judgement struct {
 	Longer bool
 }
 
-// Judge says whether a step of a search met its objectives. Requests that pile up are a miss,
-// and so is a rate at which the load does not become steady however long it is kept up. A load
-// generator that was the limit says nothing of the server, a load that was short nothing of its
-// level.
+// Judge says whether a step of a search met its objectives. Requests that pile up are a miss, and so is a rate that
+// does not become steady. A load generator that was the limit, or a load that was short, says nothing of the level.
 func Judge(s *result.Step, search *runlog.Capacity) Judgement {
 	isRandom := s.Paced() && s.Arrival != runlog.ArrivalConstant
 	hasFew := isRandom && float64(s.Account.Attempted) < enoughRequests(search.Precision)

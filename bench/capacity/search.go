@@ -174,9 +174,8 @@ func levelsOf(tried []Trial, repeat int) []Level {
 	return all
 }
 
-// edge is between which levels the answer lies: upper is the least that missed, or that
-// could not be judged above one that met; lower is the most below it that met. Each is
-// nil for none. A lowest level that could not be judged is passed over.
+// edge is between which levels the answer lies: upper is the least that missed, or that could not be judged above one
+// that met; lower is the most below it that met. Each is nil for none.
 func edge(levels []Level) (lower, upper *Level) {
 	for i := range levels {
 		switch l := &levels[i]; {

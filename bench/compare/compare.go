@@ -82,10 +82,8 @@ type Row struct {
 	column show.Column
 }
 
-// Compare holds sides[0] against each of the others; notes come before its own. A run is one
-// value, the median of its repeats: these share all that differs from one start of the
-// server to the next. It fails when there are fewer than two sides, and when no other side
-// ran a load that the first ran.
+// Compare holds sides[0] against each of the others; notes come before its own. A run is one value, the median of its
+// repeats, which share one start of the server. It fails when no other side ran a load that the first ran.
 func Compare(sides []Side, notes ...string) (*Comparison, error) {
 	if len(sides) < 2 {
 		return nil, errors.New("comparing: two sides or more are needed")

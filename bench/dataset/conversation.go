@@ -187,8 +187,7 @@ func (c *conversationReader) add(l conversationLine) error {
 	return nil
 }
 
-// checkHistory fails where an earlier record has the start of these messages, or starts with
-// them: files of whole histories would send their turns again and again. Outside a session
+// checkHistory fails where an earlier record has the start of these messages, or starts with them. Outside a session
 // the common start must have an answer in it, as conversations may open alike.
 func (c *conversationReader) checkHistory(session string, messages []openai.Message) error {
 	for _, within := range slices.Compact([]string{"", session}) {

@@ -171,9 +171,8 @@ func (m maker) single(i uint64) Prompt {
 	return p
 }
 
-// SplitForCache splits random prompts into a start that all share, whose whole blocks of so
-// many tokens are about CacheHit of them, and the rest. It fails where that is off by more
-// than 2 points. The start ends in the middle of a block: the length of words is not exact.
+// SplitForCache splits random prompts into a start that all share, whose whole blocks of so many tokens are about
+// CacheHit of them, and the rest. It fails where that is off by more than 2 points.
 func (c *Config) SplitForCache(block int) error {
 	const most = 0.02
 	tokens := c.InputLen

@@ -16,9 +16,8 @@ import (
 	"time"
 )
 
-// Trace is the layout of a trace's records, and which of them to take. vLLM's timed_trace
-// counts in seconds and has blocks of 16 tokens, Mooncake's counts in milliseconds and has
-// blocks of 512.
+// Trace is the layout of a trace's records, and which of them to take. vLLM's timed_trace counts in seconds and has
+// blocks of 16 tokens, Mooncake's counts in milliseconds and has blocks of 512.
 type Trace struct {
 	Second float64       // how many seconds one unit of a timestamp is
 	Block  int           // the tokens of a block that one of the hash ids names
@@ -240,9 +239,8 @@ func (s *traceSource) due(r row) (time.Duration, error) {
 	return time.Duration(seconds*float64(time.Second)) - s.cfg.Trace.From, nil
 }
 
-// prompt makes the prompt of a record. Equal hash ids stand for equal blocks; what they do not
-// cover is its own. A cache has a block only behind the same ones: a start is known by all ids
-// up to its end.
+// prompt makes the prompt of a record. Equal hash ids stand for equal blocks; what they do not cover is its own. A
+// cache has a block only behind the same ones, so a start is known by all ids up to its end.
 func (s *traceSource) prompt(r row) Prompt {
 	all, block := s.maker.units(r.input), s.maker.units(s.cfg.Trace.Block)
 	units := make([]int32, 0, all)

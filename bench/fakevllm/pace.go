@@ -15,10 +15,9 @@ import (
 
 const pacedTokens = 256 // of an answer whose request does not bound them
 
-// Paced is a server to check a load generator against: it writes one chunk a gap to every
-// stream, on a schedule fixed when the request comes. The text of a chunk is the instant at
-// which it was written, and GET /truth lists the streams as JSON Lines, in the order in which
-// they ended. Any prompt and model is accepted, and an answer always streamed, with usage.
+// Paced is a server to check a load generator against: it writes one chunk a gap to every stream, on a schedule fixed
+// when the request comes. A chunk's text is the instant at which it was written; GET /truth lists the streams as JSON
+// Lines.
 type Paced struct {
 	model   string
 	gap     time.Duration

@@ -17,10 +17,9 @@ import (
 // never is later than any run lasts; a greater value overflows time.Duration.
 const never = 100 * 365 * 24 * time.Hour
 
-// newPacer returns what gives the instant at which each request of an open loop is due, since
-// the start of the step, in order; the first at 0. As in vLLM's benchmarks/serve.py, random gaps
-// are scaled so that n requests take n/rate; where a duration bounds the step, n is what the rate
-// has in that time.
+// newPacer returns what gives the instant at which each request of an open loop is due, since the start of the step.
+// As in vLLM's benchmarks/serve.py, random gaps are scaled so that n requests take n/rate, or those of a duration
+// that long.
 func newPacer(s runlog.Step, seed uint64) func(*dataset.Prompt) time.Duration {
 	ramp := s.RampUp.Seconds()
 	switch s.Arrival {
@@ -88,9 +87,8 @@ func gapSeed(seed uint64, step int) uint64 {
 	return binary.BigEndian.Uint64(h[:])
 }
 
-// instant maps seconds at the full rate to those of a rate that rises in a line from 0
-// to the full one over ramp seconds: as many requests are due until ramp as would be in
-// its second half at the full rate.
+// instant maps seconds at the full rate to those of a rate that rises in a line from 0 to the full one over ramp
+// seconds: half as many requests are due in them.
 func instant(seconds, ramp float64) time.Duration {
 	if seconds < ramp/2 {
 		seconds = math.Sqrt(2 * ramp * seconds)

@@ -15,8 +15,7 @@ import (
 // bytesPerToken is about how long a token of text is.
 const bytesPerToken = 4
 
-// converse sends the turns of a conversation, each behind the answers to those before it
-// and after its thinking time, and returns when it ended and how its last turn failed. A turn
+// converse sends the turns of a conversation, each behind the answer to the one before and its thinking time. A turn
 // that fails ends it, as do the end of the step's time and the model's length.
 func (s *activeStep) converse(j job, queued time.Duration) (endedAt time.Time, failure *openai.Failure) {
 	turns := j.prompt.Turns

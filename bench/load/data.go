@@ -51,9 +51,8 @@ func (s *Session) prepareDataset(ctx context.Context) error {
 	return s.checkLoad(ctx, &p)
 }
 
-// checkLoad finds out how long prompts of words are, fails where the server would refuse all
-// requests, and splits prompts that are to share what the server's prefix cache can hold by
-// its blocks.
+// checkLoad finds out how long prompts of words are, fails where the server would refuse all requests, and splits
+// prompts that are to share what the server's prefix cache can hold.
 func (s *Session) checkLoad(ctx context.Context, first *dataset.Prompt) (err error) {
 	aimed := first.AimedTokens
 	if len(first.Turns) > 0 {
@@ -130,10 +129,8 @@ func (s *Session) dataset(step runlog.Step) dataset.Config {
 	return d
 }
 
-// calibrate finds out of which words prompts can be made, and how long they are. Of words
-// that are one token each for the server, lengths are exact, and what its usage counts
-// beyond them it adds itself, as by the chat template. Without a /tokenize, the usages of
-// two prompts tell how many tokens a word has, within a few per cent.
+// calibrate finds out of which words prompts can be made, and how long they are: exactly, of words that are one token
+// each for the server; without a /tokenize within a few per cent, by the usages of two prompts.
 func (s *Session) calibrate(ctx context.Context, aimed int) error {
 	d, run := &s.cfg.Dataset, &s.cfg.Run
 	if ids, failure := s.cfg.Endpoint.Tokenize(ctx, run.Model, dataset.VocabularyText()); failure == nil {
@@ -162,9 +159,8 @@ func (s *Session) calibrate(ctx context.Context, aimed int) error {
 	return nil
 }
 
-// try sends a made prompt of so many words as the load would, for the shortest answer. It
-// returns how many tokens the server counts in it, 0 where it does not say, and fails where
-// it refuses such requests.
+// try sends a made prompt of so many words for the shortest answer. It returns how many tokens the server counts in
+// it, 0 where it does not say, and fails where it refuses such requests.
 func (s *Session) try(ctx context.Context, words int) (tokens int, err error) {
 	d := s.dataset(runlog.Step{})
 	d.Step, d.PrefixLen = -words, words // no prompt of the load begins so

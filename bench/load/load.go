@@ -116,9 +116,8 @@ type Session struct {
 	kept []runlog.Record // of the run and the present step
 }
 
-// Open checks the endpoint and the data set and begins the log, which names cfg.Steps
-// as planned. The session must be closed unless there is an error. What can be known to go
-// wrong before the first request does so before a log is made.
+// Open checks the endpoint and the data set and begins the log, which names cfg.Steps as planned. The session must be
+// closed unless there is an error. What can be known to go wrong does so before a log is made.
 func Open(ctx context.Context, cfg Config, watchers ...Watcher) (*Session, error) {
 	s := &Session{cfg: cfg, watchers: watchers, prefixes: newPrefixes(), started: time.Now()}
 	for _, check := range []func(context.Context) error{s.checkModels, s.openSources, s.prepareDataset} {
@@ -136,9 +135,8 @@ const (
 	readyPause    = 500 * time.Millisecond // between questions to a server that starts
 )
 
-// checkModels asks the endpoint for its models, again and again until it is ready: for the
-// one to use where none is named, and otherwise whether the named one is served. A list that
-// cannot be had is no reason to stop where the completions may work.
+// checkModels asks the endpoint for its models until it is ready: for the one to use where none is named, else
+// whether the named one is served. A list that cannot be had is no reason to stop where completions may work.
 func (s *Session) checkModels(ctx context.Context) error {
 	url, model := s.cfg.Run.URL, s.cfg.Run.Model
 	var models []openai.Model
@@ -215,9 +213,8 @@ func makeFolder(path string) (string, error) {
 	}
 }
 
-// Step runs a step and returns the records of the run and the step as they are in the log,
-// also those of a step that an error ended. [runlog.Stop.Early] of its end says whether
-// another step makes sense.
+// Step runs a step and returns the records of the run and the step, also of one that an error ended.
+// [runlog.Stop.Early] of its end says whether another step makes sense.
 func (s *Session) Step(ctx context.Context, step runlog.Step) ([]runlog.Record, error) {
 	s.kept = []runlog.Record{{Run: &s.cfg.Run}}
 	err := s.run(ctx, step)

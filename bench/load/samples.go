@@ -79,9 +79,8 @@ func (s *Session) openSource(ctx context.Context, kind runlog.Source, url string
 	return nil
 }
 
-// startSampling takes a sample of every source, so that the server's counters cover all
-// requests of a step, and then one a second until the returned function is called, which takes
-// the last.
+// startSampling takes a sample of every source, so that the server's counters cover all requests of a step, and then
+// one a second until the returned function is called, which takes the last.
 func (s *Session) startSampling(ctx context.Context, step int) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)

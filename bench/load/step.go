@@ -51,10 +51,9 @@ type stopError runlog.Stop
 
 func (e stopError) Error() string { return "the step ended: " + string(e) }
 
-// run puts the load of a step on the endpoint and returns when every request that was
-// admitted has ended and done was called for it. What ends a step, and what is then
-// withdrawn or still sent, stands in docs/design.md, "What ends a step". Its errors are those
-// of prompts, if the step came as far as where they fail, of done, and of the account.
+// run puts the load of a step on the endpoint and returns when every request that was admitted has ended. What ends a
+// step, and what is then withdrawn or still sent, stands in docs/design.md. Its errors are those of prompts and of
+// done.
 func (r *runner) run(ctx context.Context, step runlog.Step, source dataset.Source) (runlog.StepEnd, error) {
 	s := newActiveStep(ctx, r, step)
 	defer s.withdraw(runlog.StopRequests) // lets go of the contexts
@@ -293,9 +292,8 @@ func (s *activeStep) freeSlot() {
 	s.slots.Release(1)
 }
 
-// takeSlot waits for the request that this one continues, before whose end it is not due, and
-// then for a slot. It returns for how long it waited for the slot, and fails when the request
-// is withdrawn meanwhile.
+// takeSlot waits for the request that this one continues, and then for a slot. It returns for how long it waited for
+// the slot, and fails when the request is withdrawn meanwhile.
 func (s *activeStep) takeSlot(j *job) (queued time.Duration, err error) {
 	if j.before != nil {
 		select {

@@ -114,10 +114,9 @@ func newTLSConfig(ctx context.Context, cfg *config.TLSConfig, opts ...config.TLS
 	return t, nil
 }
 
-// ParseEndpoint reads the URL of an endpoint, with or without /v1, or of an API, such as
-// http://127.0.0.1:8000/v1/chat/completions. It returns the base, without /v1 and a slash at
-// its end, and the API that the path names, else "". No error repeats a part of s: it may hold
-// a secret.
+// ParseEndpoint reads the URL of an endpoint, with or without /v1, or of an API (…/v1/chat/completions). It returns
+// the base, without /v1 and a slash at its end, and the API that the path names, else "". No error repeats a part of
+// s: it may hold a secret.
 func ParseEndpoint(s string) (base *url.URL, api API, err error) {
 	u, err := url.Parse(strings.TrimSpace(s))
 	switch {

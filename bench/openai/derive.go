@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// TTFT is the time from Started to the first chunk that carries text. There is none for a
-// failed request, except that what was seen before a timeout or a stall stays: leaving it out
-// would flatter the figures.
+// TTFT is the time from Started to the first chunk that carries text. There is none for a failed request, except that
+// what was seen before a timeout or a stall stays.
 func TTFT(t *Trace) (time.Duration, bool) {
 	if !latencyCounts(t) || len(t.Chunks) == 0 {
 		return 0, false
@@ -36,9 +35,8 @@ func ITLs(t *Trace) []time.Duration {
 	return gaps
 }
 
-// TPOT is (last text chunk - first) / (output tokens - 1). There is none for a failed
-// request, for fewer than two tokens, or when all text came at one instant: the time between
-// its tokens was not seen.
+// TPOT is (last text chunk - first) / (output tokens - 1). There is none for a failed request, for fewer than two
+// tokens, or when all text came at one instant.
 func TPOT(t *Trace) (time.Duration, bool) {
 	n, _ := OutputTokens(t)
 	if t.Failure != nil || n < 2 || len(t.Chunks) < 2 {

@@ -51,9 +51,8 @@ func readBounded(path string) ([]byte, error) {
 	return text, err
 }
 
-// ReadFile reads a configuration file. Relative file names in it are taken from its folder.
-// Its error is a line for each mistake, and repeats no value but names and hosts: a secret
-// in the wrong place would be one.
+// ReadFile reads a configuration file. Relative file names in it are taken from its folder. Its error is a line for
+// each mistake, and repeats no value but names and hosts: it might be a secret.
 func ReadFile(path string) (File, error) {
 	text, err := readBounded(path)
 	if err != nil {

@@ -116,10 +116,9 @@ func (t Target) objectives() (all []openai.Objective) {
 	return all
 }
 
-// missed reports for each set objective whether the request missed it. A request that ran out
-// of time waiting for its first token, or for its next, missed that objective as surely as a
-// slow one, and so did an answer that ended without text. Other failures are counted as
-// failures alone.
+// missed reports for each set objective whether the request missed it. One that ran out of time waiting for its first
+// token, or for its next, missed that, and so did an answer without text. Other failures are counted as failures
+// alone.
 func (t Target) missed(tr *openai.Trace) map[string]bool {
 	measured := map[openai.Measure]time.Duration{}
 	measured[objectiveTTFT], _ = openai.TTFT(tr) // 0 for none, which misses nothing

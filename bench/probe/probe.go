@@ -35,9 +35,8 @@ func New(logger log.Logger) *Prober {
 	return &Prober{logger: logger, metrics: newMetrics(), loops: map[string]*loop{}}
 }
 
-// Apply makes targets, whose names must be distinct, the set that is probed.
-// A target that did not change goes on undisturbed; one that did, or is gone, has its
-// request cancelled and loses its series.
+// Apply makes targets, whose names must be distinct, the set that is probed. Those that did not change go on
+// undisturbed; of others the request is cancelled and the series are lost.
 func (p *Prober) Apply(targets []Target) error {
 	fresh := make(map[string]*loop, len(targets))
 	for _, t := range targets {

@@ -19,7 +19,7 @@ type Cache struct {
 	// of sending. Usage is by that of the answers. Server is by the server's counters,
 	// where they are of this program's requests alone.
 	Possible *Hits `json:"possible"`
-	Usage    *Hits `json:"told"`
+	Usage    *Hits `json:"usage"`
 	Server   *Hits `json:"server"`
 }
 
@@ -67,9 +67,8 @@ func (d *stepData) newCache(s *Step) *Cache {
 	return &c
 }
 
-// prefixesKnown reports whether the requests have all of [runlog.Request.SharedTokens]: those of a file
-// where the server counted its texts, of conversations or of prompts that are sent as they are. Of made prompts that
-// an earlier step sent too, only their start is in it.
+// prefixesKnown reports whether the requests have all of [runlog.Request.SharedTokens]. Of prompts that an earlier
+// step sent too, or of a file whose texts nobody counted, only a part is in it.
 func (d *stepData) prefixesKnown(s *Step) bool {
 	run := &d.parts[0].run
 	switch kind := dataset.Kind(run.Dataset); {

@@ -79,9 +79,8 @@ func Main() []Measure {
 	return slices.DeleteFunc(Measures(), func(m Measure) bool { return !m.Main })
 }
 
-// ShownFor reports whether tables of a step show the measure. What there is no sample
-// of is left out, and what repeats another: latencies from when a request was due in a
-// closed loop, first answers where no model reasons.
+// ShownFor reports whether tables of a step show the measure: not without samples, nor what repeats another, as
+// latencies from when a request was due do in a closed loop.
 func (m Measure) ShownFor(s *Step) bool {
 	d := s.Whole.Of(m.Key)
 	switch {

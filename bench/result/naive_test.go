@@ -101,7 +101,7 @@ func naiveFigures(w Window, all []runlog.Request, opts Options, bounded bool) Fi
 		wait := t.Started.Sub(t.Planned)
 		why := reasonOf(t)
 		tooLong := why == openai.ReasonTimeout || why == openai.ReasonTimeoutFirstToken || why == openai.ReasonStalled ||
-			(why == openai.ReasonHTTP429 || why == openai.ReasonHTTP5xx) && t.End > time.Second
+			why != "" && why != openai.ReasonHTTP4xx && why != openai.ReasonCanceled && t.End > time.Second
 		orWaited := func(k int, d time.Duration, ok bool, more time.Duration) {
 			switch {
 			case ok:

@@ -54,10 +54,8 @@ func (o Options) withDefaults(runs []runlog.Run) Options {
 	return o
 }
 
-// Read makes the report of the logs at paths, which [runlog.Find] understands:
-// of one run, or of several that put load on the same endpoint at the same time
-// and are one load together. It fails when a log cannot be read, when there is nothing
-// to report, and when several logs are not one load.
+// Read makes the report of the logs at paths, which [runlog.Find] understands: of one run, or of several that are one
+// load together. It fails when a log cannot be read, when nothing is to be reported, and when they are not one load.
 func Read(opts Options, paths ...string) (*Report, error) {
 	files, err := runlog.Find(paths...)
 	if err != nil {

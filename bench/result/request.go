@@ -77,9 +77,8 @@ func newRequest(r *runlog.Request) request {
 	return q
 }
 
-// waitedInVain reports whether a request failed after somebody had waited for its answer, so that its
-// latencies are at least the time until then: by a timeout, or as a proxy cuts a stream that is silent. A 4xx
-// is about the request.
+// waitedInVain reports whether a request failed after somebody had waited for its answer: by a timeout, or as a proxy
+// cuts a silent stream. A 4xx is about the request.
 func waitedInVain(failure openai.Reason, took time.Duration) bool {
 	switch failure {
 	case "", openai.ReasonCanceled, openai.ReasonHTTP4xx:
@@ -123,9 +122,8 @@ func (q *request) chunkGaps() iter.Seq2[int64, int64] {
 	}
 }
 
-// meets reports whether a successful request met every objective. One that has
-// no such sample, such as a TPOT of one token, meets it, as in vLLM. One without any text
-// meets none: nobody could read it, however soon it ended.
+// meets reports whether a successful request met every objective. One that has no such sample, such as a TPOT of one
+// token, meets it, as in vLLM. One without any text meets none.
 func (q *request) meets(objectives []openai.Objective) bool {
 	for _, o := range objectives {
 		latency := map[Key]int64{TTFT: q.ttft, TPOT: q.tpot, ITL: q.meanITL, E2E: q.e2e}[o.Measure]

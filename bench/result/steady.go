@@ -62,10 +62,9 @@ func (d *stepData) steadyWindow() (w span, why string) {
 	return w, ""
 }
 
-// openWindow is the steady part of an open loop, until the last request was sent: from the
-// instant behind which the mean of requests in flight has the least standard error (MSER, White 1997), where
-// it was another before it, and at the earliest one p90 of E2E after the ramp. Where that instant lies in the
-// second half of what is left, or where they grow behind it, there is none. The times of a recorded trace need
+// openWindow is the steady part of an open loop, until the last request was sent: not before one p90 of E2E has
+// passed since the ramp, and from where the mean of requests in flight has the least standard error (MSER, White
+// 1997), if it was another before. There is none where that is in the second half, or where they grow. A trace need
 // not be steady.
 func (d *stepData) openWindow(last int64) (w span, why string) {
 	var took []int64 // in flight, by requests or conversations that were not refused at once
@@ -151,9 +150,8 @@ func differ(a, b []float64) bool {
 	return d > timeNoise*math.Hypot(errorOfMean(a), errorOfMean(b)) && d > fairPart*max(meanA, meanB)
 }
 
-// overloaded reports whether less than 95 % of the units of an open loop had ended when
-// the last of them arrived, while the times from arrival to end grew, as they do not where
-// answers are merely long.
+// overloaded reports whether less than 95 % of the units of an open loop had ended when the last of them arrived,
+// while the times from arrival to end grew, as they do not where answers are merely long.
 func (d *stepData) overloaded() bool {
 	byArrival := slices.Clone(d.units)
 	slices.SortFunc(byArrival, func(a, b unit) int { return cmp.Compare(a.arrival(), b.arrival()) })

@@ -210,10 +210,8 @@ func (d *stepData) figures(w span, opts Options) Figures {
 	return f
 }
 
-// tokensIn are the output tokens of successful requests as they came inside of a window,
-// and the most in one second of it: each chunk brought the same share, so that a window
-// that is short beside its requests counts no more tokens than were made in it. Tokens of
-// an answer without text count at its end.
+// tokensIn are the output tokens of successful requests as they came inside of a window, and the most in one second
+// of it: each chunk brought the same share of its answer's. Tokens of an answer without text count at its end.
 func (d *stepData) tokensIn(w span) (all, peak float64) {
 	seconds := map[int64]float64{} // few of a window that a clock set during the run made long
 	count := func(at int64, tokens float64) {

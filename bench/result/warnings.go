@@ -65,8 +65,9 @@ func (d *stepData) addWarnings(s *Step) {
 	all.add(s.Checks.Textless > 0, "%d of %d answers had no text: they have no latencies.", s.Checks.Textless, a.Succeeded)
 	all.add(float64(s.Checks.Resent) > maxResent*float64(a.Attempted), "%d of %d requests were sent again, as the server had closed their kept connection: it may have restarted, or close idle connections too early.", s.Checks.Resent, a.Attempted)
 	for _, t := range s.Checks.Trends {
-		all.add(t.Clear && s.Steady != nil && s.Arrival != runlog.ArrivalReplay, "%s was not stationary: it changed by %+.0f ± %.0f %% an hour in the steady part. Run longer, or look for what else happened.", strings.ToUpper(string(t.Measure)), 100*t.PerHour, 100*t.PlusMinus)
-		all.add(!t.Clear && math.Abs(float64(t.Start)) > maxStart && s.Steady != nil && s.Arrival != runlog.ArrivalReplay, "%s was not stationary: in the first fifth of the steady part it was %+.0f %% off the second half. Send --num-warmups first, or run longer.", strings.ToUpper(string(t.Measure)), 100*t.Start)
+		label, percent := openai.Objective{Measure: t.Measure}.Label(), 100*s.SteadyOrWhole().Window.Duration().Hours()
+		all.add(t.Clear && s.Steady != nil && s.Arrival != runlog.ArrivalReplay, "%s was not stationary: it changed by %+.0f ± %.0f %% over the steady part. Run longer, or look for what else happened.", label, percent*t.PerHour, percent*t.PlusMinus)
+		all.add(!t.Clear && math.Abs(float64(t.Start)) > maxStart && s.Steady != nil && s.Arrival != runlog.ArrivalReplay, "%s was not stationary: in the first fifth of the steady part it was %+.0f %% off the second half. Send --num-warmups first, or run longer.", label, 100*t.Start)
 	}
 	all.add(float64(s.Checks.Arrivals) < rareArrivals && float64(s.Checks.ArrivalsOff) > fairPart, "Requests did not arrive as asked for: their gaps differ from the wanted distribution by %.0f %% (Kolmogorov-Smirnov, p=%.2g).",
 		100*s.Checks.ArrivalsOff, s.Checks.Arrivals)
@@ -89,7 +90,7 @@ func (d *stepData) addWarnings(s *Step) {
 	all.add(len(s.Cards) > 0 && len(s.Serving()) == 0, "None of the exporter's targets is this endpoint, so its cards and their energy are not known: name its target by host and port.")
 	part := "the step"
 	if s.Steady != nil {
-		part = "its steady part"
+		part = "the steady part"
 	}
 	highest, ttft := slices.Max(s.Percentiles), s.SteadyOrWhole().Of(TTFT)
 	p, _ := ttft.At(highest)
@@ -99,9 +100,8 @@ func (d *stepData) addWarnings(s *Step) {
 	s.Warnings = all
 }
 
-// clientLimit says how the load generator was what limited a step, in a clause, and what to do; empty where
-// it was not. A delay in reading counts where it is in the latencies, one in sending where
-// it is a fair part of the gap between requests or of an objective.
+// clientLimit says how the load generator was what limited a step, in a clause, and what to do; empty where it was
+// not. A delay counts where it is in the latencies, or a fair part of the gap between requests or of an objective.
 func (d *stepData) clientLimit(s *Step) (limit, remedy string) {
 	const moreCores = "Give it more cores, or use more machines"
 	for _, p := range d.parts {

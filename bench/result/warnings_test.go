@@ -165,7 +165,7 @@ func TestWarnings(t *testing.T) {
 		},
 		"records that were sent again as they are": {
 			change: func(r *run) { r.log.run.ReusePrompts, r.count = true, runlog.DatasetCount{Passes: 4} },
-			want:   []string{"Each record of the file was sent 5 times: the server's prefix cache may have served all but the first."},
+			want:   []string{"Prompts were sent up to 5 times so far: the server's prefix cache may have served all but the first."},
 		},
 		"a trace that was cut": {
 			change: func(r *run) { r.count.Cut = true },

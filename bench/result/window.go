@@ -7,14 +7,9 @@ import (
 	"time"
 )
 
-// Window is a span of time: all of a step from the first request sent to the
-// last one ended, or its steady part, from when the load had reached its level
-// until the last request was sent (of several machines, by the first that had none
-// left). A closed loop is at its level when as many requests are in flight as it
-// has users, an open loop when requests in flight have stopped growing, at the earliest one
-// p90 of E2E after its ramp. Of conversations, those in thinking time are in flight, and the
-// last one's first turn is the last request. A burst is never at its level, nor is an open
-// loop whose requests pile up. A steady part holds at least 10 requests and one for each user.
+// Window is a span of time: all of a step from the first request sent to the last one ended, or its steady part, from
+// when the load had reached its level until the last request was sent; docs/design.md says when that is. A steady
+// part holds at least 10 requests and one for each user. Conversations in their thinking time are in flight.
 type Window struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`

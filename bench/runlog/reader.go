@@ -18,10 +18,9 @@ const maxLine = 64 << 20
 
 var errNoLog = errors.New("no log of accelbench: the first line does not say what was run")
 
-// Read hands each record of a log to take, the run first, until take returns an error.
-// damaged is how many lines could not be read: the last one of a run that was killed while
-// it wrote, as a rule. A file that does not begin with a run, or one of a later [Schema],
-// is refused. Kinds and keys that this version does not know are passed over.
+// Read hands each record of a log to take, the run first, until take returns an error. damaged is how many lines
+// could not be read. A file that does not begin with a run, or one of a later [Schema], is refused; unknown kinds are
+// passed over.
 func Read(path string, take func(Record) error) (damaged int, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -83,9 +82,8 @@ func decode(line []byte) (rec Record, err error) {
 	return rec, err
 }
 
-// Find returns the logs that paths stand for, in their order. A path is a log, a folder
-// that holds one, or a folder of such folders; the last gives all of them, sorted by name.
-// It is an error when a path gives none.
+// Find returns the logs that paths stand for, in their order. A path is a log, a folder that holds one, or a folder
+// of such folders. It is an error when a path gives none.
 func Find(paths ...string) ([]string, error) {
 	var logs []string
 	for _, path := range paths {

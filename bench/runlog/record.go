@@ -300,9 +300,8 @@ func (s Step) Title(ofConversations bool) string {
 	return s.bounded(title, ", at most %d in flight")
 }
 
-// Name is how the step is called where its level matters: "8" for so many users,
-// "4 req/s" for a rate, "inf" for a burst; " max 100" after it is a bound on the requests
-// in flight, " #2" the second of several repeats.
+// Name is how the step is called where its level matters: "8" for so many users, "4 req/s" for a rate, "inf" for a
+// burst; " max 100" is a bound on the requests in flight, " #2" the second of several repeats.
 func (s Step) Name() string { return s.bounded(s.arrivals(), " max %d") }
 
 func (s Step) arrivals() string {

@@ -37,9 +37,8 @@ const evalscopeSummary = `Benchmarking summary:
  Average package latency: %.3f`
 
 // evalscope writes the summary of evalscope 0.5.5 of a whole step, and the line of metrics that evalscope-perf adds:
-// the same labels, for scripts that search for them, and honest figures. Total requests are all that were attempted;
-// the time to the first token is that, not the latency; a package is a chunk of text, and its latency the mean gap
-// between two of them, or the wait for the only one.
+// the same labels, and honest figures. The time to the first token is that, not the latency; a package is a chunk of
+// text.
 func (l *lines) evalscope(s *result.Step) {
 	f, a := &s.Whole, &s.Account
 	ttft, itl, e2e := f.Of(result.TTFT), f.Of(result.ITL), f.Of(result.E2E)

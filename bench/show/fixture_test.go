@@ -74,7 +74,7 @@ func closed() result.Step {
 			Achieved: 127.6, AchievedWhole: 115.8, AchievedRate: 1.586, ClientLag: 0.00002, MostLag: 0.0015, KernelClock: 1,
 			TokensBy:     map[openai.TokenSource]int{openai.TokensUsage: 930, openai.TokensChunks: 8},
 			CachedTokens: 112, PromptTokens: 22512, CacheKnown: true, ClientCPU: 0.42, Arrivals: unknown(), ArrivalsOff: unknown(),
-			Trends:  []result.Trend{{Measure: result.TTFT, PerHour: -0.031, PlusMinus: 0.12}},
+			Trends:  []result.Trend{{Measure: result.TTFT, PerHour: -0.031, PlusMinus: 0.12, Start: result.Value(math.NaN())}},
 			Prompts: result.Prompts{Counted: 938, AimedTokens: 938 * 64, CountedTokens: 938 * 74, TemplateTokens: 10},
 		},
 		Cache: &result.Cache{BlockSize: 16, BlockAssumed: true, Usage: &result.Hits{Tokens: 112, Of: 22512, Ratio: 112.0 / 22512}},

@@ -138,10 +138,9 @@ func repeatName(s *result.Step) string {
 	return "_r" + strconv.Itoa(s.Repeat+1)
 }
 
-// VLLMResult writes a step of r as vLLM's --save-result does: one object on one line, with the keys of vLLM
-// benchmarks/serve.py, and ours under the one key "x". Statistics are milliseconds; figures of each request are in the
-// log. The rate is "inf" where requests were not paced, and the burstiness "inf" where gaps were equal. Metadata stand
-// at the top, as vLLM has them, except those that would replace another key: all of them are in "x" too.
+// VLLMResult writes a step of r as vLLM's --save-result does: one object with the keys of vLLM benchmarks/serve.py,
+// and ours under the one key "x". Statistics are milliseconds, rate and burstiness "inf" where there is none.
+// Metadata stand at the top, except those that would replace another key: all of them are in "x" too.
 func VLLMResult(w io.Writer, r *result.Report, s *result.Step, metrics []string) error {
 	run, object := r.Runs[0], map[string]any{}
 	for key, value := range run.Metadata {
