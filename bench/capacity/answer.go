@@ -14,8 +14,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// BindingBacklog is the [Result.Binding] where requests pile up although no figure is
-// over its limit.
+// BindingBacklog is the [Result.Binding] where requests pile up although no figure is over its limit.
 const BindingBacklog = "backlog"
 
 // How long a level is, where nobody says.
@@ -23,9 +22,8 @@ const (
 	leastRequests   = 20
 	requestsPerUser = 8           // about five times the p90 of E2E
 	firstLevel      = time.Minute // at a rate, before it is known how long an answer takes
-	// A level at a rate lasts leastAnswers times the p90 of E2E at least. One that is too short
-	// to tell is run again, longer, until it lasts mostAnswers times that, and has requests
-	// enough or takes mostTime.
+	// A level at a rate lasts leastAnswers times the p90 of E2E at least. One that is too short to tell is run
+	// again, longer, until it lasts mostAnswers times that, and has requests enough or takes mostTime.
 	leastAnswers = 5
 	mostAnswers  = 40
 	mostTime     = 10 * time.Minute
@@ -36,8 +34,7 @@ const (
 	beside       = 1.3 // times a rate
 )
 
-// Result is how much load the server carries within its objectives, from the steps of a
-// run that searched for it.
+// Result is how much load the server carries within its objectives, from the steps of a run that searched for it.
 type Result struct {
 	Answer
 	Search *runlog.Capacity
@@ -295,8 +292,7 @@ type Finder struct {
 	Progress func(*result.Step, Judgement)
 }
 
-// Run runs levels until the answer is known, or until an error of Put or one that says why the
-// search cannot go on.
+// Run runs levels until the answer is known, or until an error of Put or one that says why the search cannot go on.
 func (f *Finder) Run(ctx context.Context) error {
 	var done []result.Step
 	_, err := Search(ctx, f.Search, func(ctx context.Context, level float64) (Verdict, error) {

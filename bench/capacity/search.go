@@ -1,7 +1,6 @@
-// Package capacity searches for the most load that a server carries: it doubles the load
-// until a level misses its objectives, then halves the gap, and runs the two levels at
-// the edge again, of which the majority decides. It says how long a level is, what a step
-// says of its level, and what all of them say together.
+// Package capacity searches for the most load that a server carries: it doubles the load until a level misses its
+// objectives, then halves the gap, and runs the two levels at the edge again, of which the majority decides. It
+// says how long a level is, what a step says of its level, and what all of them say together.
 package capacity
 
 import (
@@ -17,8 +16,7 @@ import (
 // Verdict is what one run at a level says, or all runs of it together.
 type Verdict int
 
-// The verdicts. A void run says nothing of the level: the load was not steady, or was
-// limited by who put it on.
+// The verdicts. A void run says nothing of the level: the load was not steady, or was limited by who put it on.
 const (
 	Void Verdict = iota
 	Met
@@ -55,23 +53,19 @@ func (l Level) unanimous() bool { return l.count[Met] == 0 || l.count[Missed] ==
 
 // Answer is what is known after some trials.
 type Answer struct {
-	// Value is the most load that met the objectives below any that missed them, FailedAt the
-	// least that missed them, and VoidAt the least between the two that could not be judged;
-	// 0 for none.
+	// Value is the most load that met the objectives below any that missed them, FailedAt the least that missed
+	// them, and VoidAt the least between the two that could not be judged; 0 for none.
 	Value, FailedAt, VoidAt float64
-	// AtLeast is true where the server may carry more than Value: no load missed, or the
-	// search is Unfinished.
+	// AtLeast is true where the server may carry more than Value: no load missed, or the search is Unfinished.
 	AtLeast    bool
 	Unfinished bool    // another trial was to come
 	Levels     []Level // ascending
-	// Low and High are how firm the answer is: all runs at Low and below met the objectives, all
-	// at High and above missed them; 0 where there are none. They are Value and FailedAt where
-	// repeats agree.
+	// Low and High are how firm the answer is: all runs at Low and below met the objectives, all at High and
+	// above missed them; 0 where there are none. They are Value and FailedAt where repeats agree.
 	Low, High float64
 }
 
-// Search runs levels until the edge is known, or until measure fails, and returns what was
-// tried.
+// Search runs levels until the edge is known, or until measure fails, and returns what was tried.
 func Search(ctx context.Context, c *runlog.Capacity, measure func(ctx context.Context, level float64) (Verdict, error)) ([]Trial, error) {
 	var tried []Trial
 	for {

@@ -37,7 +37,7 @@ func (c *Comparison) addBindings() {
 	if slices.ContainsFunc(c.Sides, func(s About) bool { return s.Binding == "" }) {
 		return
 	}
-	picked := show.Pick(columns(), "request_throughput", "e2el_mean", "output_throughput", "tpot_p50")
+	picked := show.Pick(show.Columns(50, 99), "request_throughput", "e2el_mean", "output_throughput", "tpot_p50")
 	for _, l := range c.Levels {
 		b := Bindings{Level: l.Name}
 		for i, s := range c.Sides {

@@ -1,7 +1,6 @@
-// Package compare puts load tests side by side and says which differences are more than noise.
-// Requests of one run share a batch, a queue and a moment, and runs on one start of a server
-// share that start, so the unit is the start. A [Plan] starts servers in turns, and ends each
-// with all that it started.
+// Package compare puts load tests side by side and says which differences are more than noise. Requests of one run
+// share a batch, a queue and a moment, and runs on one start of a server share that start, so the unit is the
+// start. A [Plan] starts servers in turns, and ends each with all that it started.
 package compare
 
 import (
@@ -166,7 +165,7 @@ func (c *Comparison) addLevel(sides []Side, l Level) {
 	if len(l.Pairs) == 0 {
 		return
 	}
-	for _, column := range columns() {
+	for _, column := range show.Columns(50, 99) {
 		if !column.Compared {
 			continue
 		}
@@ -189,10 +188,6 @@ func (c *Comparison) addLevel(sides []Side, l Level) {
 		}
 	}
 	c.Levels = append(c.Levels, l)
-}
-
-func columns() []show.Column {
-	return show.Columns(50, 99)
 }
 
 // values are those of a column over the runs of a side.

@@ -34,8 +34,7 @@ type Config struct {
 	// InputRangeRatio and OutputRangeRatio r, from 0 to below 1, spread the lengths of made
 	// prompts and answers evenly from len·(1−r) to len·(1+r).
 	InputRangeRatio, OutputRangeRatio float64
-	// PrefixLen tokens begin every random prompt, or every prompt of one of the
-	// NumPrefixes of prefix_repetition.
+	// PrefixLen tokens begin every random prompt, or every prompt of one of the NumPrefixes of prefix_repetition.
 	PrefixLen, NumPrefixes int
 	// CacheHit is the share of random prompts, from 0 to below 1, that the server's prefix
 	// cache can hold: a start that all share, sent once before them. See SplitForCache.
@@ -95,8 +94,7 @@ func (c Config) FullLength() bool {
 	return c.Kind == Random || c.Kind == Replay || c.Kind == MultiTurn && c.Path == ""
 }
 
-// Prompt is what one request asks. One of Text, Messages, Tokens and Turns is
-// set; Messages may stand before Turns.
+// Prompt is what one request asks. One of Text, Messages, Tokens and Turns is set; Messages may stand before Turns.
 type Prompt struct {
 	Text     string           // the user's message, or the text to complete
 	Messages []openai.Message // a conversation, for the chat API
@@ -108,8 +106,7 @@ type Prompt struct {
 	// ExpectedTokens is the exact length of a prompt of token ids, AimedTokens the one that
 	// a prompt of made words is to have; else 0.
 	ExpectedTokens, AimedTokens int
-	// Turns make a conversation, behind Messages: the user's, each sent with the answers
-	// to those before it.
+	// Turns make a conversation, behind Messages: the user's, each sent with the answers to those before it.
 	Turns []Turn
 	// Shared are the starts of the prompt that others may have too, from the shortest on.
 	Shared []Shared

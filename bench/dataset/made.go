@@ -33,8 +33,7 @@ func newMaker(cfg Config) maker {
 	return maker{cfg}
 }
 
-// random returns the i-th source of a purpose, another in each step: prompts do not depend on
-// each other.
+// random returns the i-th source of a purpose, another in each step: prompts do not depend on each other.
 func (m maker) random(purpose string, i uint64) *rand.Rand {
 	return random(m.cfg.Seed, fmt.Sprint(purpose, m.cfg.Step), i)
 }

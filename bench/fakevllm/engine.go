@@ -127,8 +127,7 @@ func (e *engine) run(ctx context.Context) {
 	}
 }
 
-// begin admits what fits, in order of arrival, and returns how long the step lasts, 0
-// if there is nothing to do.
+// begin admits what fits, in order of arrival, and returns how long the step lasts, 0 if there is nothing to do.
 func (e *engine) begin(now time.Time, elapsed time.Duration) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -160,8 +159,7 @@ func (e *engine) begin(now time.Time, elapsed time.Duration) time.Duration {
 	return max(time.Duration(math.Round(seconds*e.penalty/e.cfg.Speed*float64(time.Second))), 1)
 }
 
-// end ends a step: every running sequence has one token more, and those that are
-// complete leave.
+// end ends a step: every running sequence has one token more, and those that are complete leave.
 func (e *engine) end(now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -196,8 +194,7 @@ func (e *engine) end(now time.Time) {
 
 const backgroundPrompt = 40 // tokens of a background user's prompt
 
-// fillBackground lets as many background users ask as the wave wants; when it falls, they
-// leave after their answer.
+// fillBackground lets as many background users ask as the wave wants; when it falls, they leave after their answer.
 func (e *engine) fillBackground(now time.Time, elapsed time.Duration) {
 	turn := 2 * math.Pi * elapsed.Seconds() / e.cfg.BackgroundPeriod.Seconds()
 	wanted := int(math.Round(float64(e.cfg.BackgroundUsers) * (1 - math.Cos(turn)) / 2))

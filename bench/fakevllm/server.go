@@ -1,7 +1,6 @@
-// Package fakevllm is a server that speaks as vLLM does, with a model of continuous batching in
-// place of a language model: a decode step takes longer with more requests in the batch, prompts
-// cost prefill time, and above the batch's size requests queue. It misbehaves in answer to
-// requests below a base URL that ends in /fault/NAME.
+// Package fakevllm is a server that speaks as vLLM does, with a model of continuous batching in place of a
+// language model: a decode step takes longer with more requests in the batch, prompts cost prefill time, and above
+// the batch's size requests queue. It misbehaves in answer to requests below a base URL that ends in /fault/NAME.
 package fakevllm
 
 import (
@@ -19,8 +18,7 @@ import (
 type Config struct {
 	Model      string // default "qwen2.5"
 	MaxNumSeqs int    // requests that decode at once, ≥ 1; default 102
-	// StepBase + StepPerSequence × running requests is the time of one decode step. Defaults
-	// 59 ms and 1.84 ms.
+	// StepBase + StepPerSequence × running requests is the time of one decode step. Defaults 59 ms and 1.84 ms.
 	StepBase, StepPerSequence time.Duration
 	// PrefillTokensPerSecond is the rate at which prompt tokens of newly admitted
 	// requests lengthen a step; default 3000.
@@ -86,16 +84,14 @@ func New(cfg Config) (*Server, error) {
 // Run is the engine; call it once. When ctx ends it cuts off every request in it.
 func (s *Server) Run(ctx context.Context) { s.engine.run(ctx) }
 
-// SetFault sets the fault of all later requests whose path names none. FaultSlow slows the
-// whole batch.
+// SetFault sets the fault of all later requests whose path names none. FaultSlow slows the whole batch.
 func (s *Server) SetFault(f Fault) {
 	s.engine.mu.Lock()
 	defer s.engine.mu.Unlock()
 	s.engine.fault = f
 }
 
-// SetPenalty multiplies the time of every step by a factor above 0, as of a model server that
-// runs far from its cards.
+// SetPenalty multiplies the time of every step by a factor above 0, as of a model server that runs far from its cards.
 func (s *Server) SetPenalty(factor float64) {
 	s.engine.mu.Lock()
 	defer s.engine.mu.Unlock()

@@ -47,8 +47,7 @@ func newPacer(s runlog.Step, seed uint64) func(*dataset.Prompt) time.Duration {
 	}
 }
 
-// scaled returns how many requests a step of random gaps has, 0 for no end, and what to
-// multiply its gaps by.
+// scaled returns how many requests a step of random gaps has, 0 for no end, and what to multiply its gaps by.
 func scaled(s runlog.Step, seed uint64) (planned int, scale float64) {
 	planned, total := s.Requests, float64(s.Requests)/s.Rate
 	if planned == 0 && s.Duration > 0 {

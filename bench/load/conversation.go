@@ -84,8 +84,7 @@ type prefixes struct {
 
 func newPrefixes() *prefixes { return &prefixes{sent: map[uint64]int{}} }
 
-// take returns how many tokens of a prompt began one that was sent before, and notes its
-// own starts.
+// take returns how many tokens of a prompt began one that was sent before, and notes its own starts.
 func (p *prefixes) take(starts []dataset.Shared) (tokens int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -65,8 +65,7 @@ type Ask struct {
 	Extra           map[string]json.RawMessage // see [openai.Request.Extra]
 }
 
-// Watcher follows a run. Its methods are called one at a time but for
-// StepStarted's meter, which changes meanwhile.
+// Watcher follows a run. Its methods are called one at a time but for StepStarted's meter, which changes meanwhile.
 type Watcher interface {
 	RunStarted(runlog.Run) // before anything else
 	StepStarted(runlog.Step, *Meter)
@@ -198,8 +197,7 @@ func (s *Session) openLog() error {
 	return nil
 }
 
-// makeFolder makes a new folder of that name, or with the first free number after
-// it: two runs may begin in one second.
+// makeFolder makes a new folder of that name, or with the first free number after it: two runs may begin in one second.
 func makeFolder(path string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", fmt.Errorf("making the folder of the results: %w", err)

@@ -81,8 +81,7 @@ func newPage(address string, cfg config.HTTPClientConfig, wants func(name string
 	return &page{u, place.String(), client, wants}, nil
 }
 
-// ReadExporter reads the page of accelerator_exporter at a URL once and returns its
-// series, ordered by name.
+// ReadExporter reads the page of accelerator_exporter at a URL once and returns its series, ordered by name.
 func ReadExporter(ctx context.Context, address string, cfg config.HTTPClientConfig) ([]runlog.Series, error) {
 	p, err := newPage(address, cfg, ofExporter)
 	if err != nil {
@@ -135,8 +134,7 @@ func (p *page) get(ctx context.Context) (map[string]*dto.MetricFamily, error) {
 	if err != nil {
 		return nil, errors.New("the URL cannot be used")
 	}
-	// The text format only, and not compressed: that would cost the machine that is
-	// being measured.
+	// The text format only, and not compressed: that would cost the machine that is being measured.
 	req.Header.Set("Accept", "text/plain;version=0.0.4;q=1,text/plain;q=0.5")
 	req.Header.Set("Accept-Encoding", "identity")
 	resp, err := p.client.Do(req)

@@ -105,8 +105,7 @@ func (s *Session) startSampling(ctx context.Context, step int) (stop func() erro
 	}
 }
 
-// sample takes a sample of every source and writes it. What fails to be read is counted,
-// unless ctx was withdrawn.
+// sample takes a sample of every source and writes it. What fails to be read is counted, unless ctx was withdrawn.
 func (s *Session) sample(ctx context.Context, step int) error {
 	for _, o := range s.sources {
 		series, err := o.read(ctx)

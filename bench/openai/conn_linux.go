@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wantStamps asks the kernel to stamp what a new socket receives. One that refuses costs only
-// the stamps.
+// wantStamps asks the kernel to stamp what a new socket receives. One that refuses costs only the stamps.
 func wantStamps(_, _ string, rc syscall.RawConn) error {
 	_ = rc.Control(func(fd uintptr) {
 		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPING,

@@ -39,9 +39,8 @@ func (o Objective) Label() string {
 
 var objectiveForm = regexp.MustCompile(`^(ttft|ttft_first|ttft_later|tpot|itl|e2el):(?:p([0-9.]+)<=?(\w[\w.]*)|([0-9.]+))$|^failures<=?([0-9.]+)%$`)
 
-// ParseObjective reads a percentile of a latency and a time (ttft:p90<2s), a latency of each
-// request in milliseconds as vLLM's --goodput has it (ttft:500), or a share of failures above
-// 0 and below 100 percent (failures<1%).
+// ParseObjective reads a percentile of a latency and a time (ttft:p90<2s), a latency of each request in milliseconds as
+// vLLM's --goodput has it (ttft:500), or a share of failures above 0 and below 100 percent (failures<1%).
 func ParseObjective(text string) (Objective, error) {
 	wrong := errors.New("want ttft, ttft_first, ttft_later, tpot, itl or e2el, a percentile and a time, such as ttft:p90<2s, or a share of failures, such as failures<1%")
 	parts := objectiveForm.FindStringSubmatch(strings.ReplaceAll(text, " ", ""))

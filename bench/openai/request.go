@@ -61,8 +61,7 @@ type Request struct {
 	SessionID  string    // sent as X-Session-ID, by which a router can keep a conversation together; empty for none
 	KeepAnswer bool      // asks for [Trace.Answer]
 	Planned    time.Time // when the request was due, now when zero
-	// Timeout bounds the whole request, IdleTimeout the time without text after the first
-	// text; 0 is none.
+	// Timeout bounds the whole request, IdleTimeout the time without text after the first text; 0 is none.
 	Timeout, IdleTimeout time.Duration
 }
 

@@ -124,8 +124,7 @@ func (x *exchange) readStream(body io.Reader, s *stream) *Failure {
 	}
 }
 
-// endOfStream returns the failure of a stream that ended with an error and without an end
-// mark; event has begun.
+// endOfStream returns the failure of a stream that ended with an error and without an end mark; event has begun.
 func (x *exchange) endOfStream(s *stream, event sseEvent, err error) *Failure {
 	clean := errors.Is(err, io.EOF)
 	if f := x.expired(); f != nil && !clean {

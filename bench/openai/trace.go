@@ -28,8 +28,7 @@ const (
 type Trace struct {
 	RequestID string `json:"request_id,omitempty"` // as sent in X-Request-Id
 	Model     string `json:"model,omitempty"`      // as asked for
-	// Planned is when the request was due, Started when it was handed to the
-	// transport, with its body ready.
+	// Planned is when the request was due, Started when it was handed to the transport, with its body ready.
 	Planned time.Time `json:"planned,omitzero"`
 	Started time.Time `json:"started,omitzero"`
 	Clock   Clock     `json:"clock,omitempty"`
@@ -40,8 +39,7 @@ type Trace struct {
 	Usage       *Usage      `json:"usage,omitempty"`        // the last that the server sent, nil for none
 	TokenSource TokenSource `json:"token_source,omitempty"` // where [OutputTokens] gets its number
 	Merged      int         `json:"merged,omitempty"`       // further texts in chunks, each of which is a token
-	// Finish is the last finish_reason, or the first of an answer that the engine gave up;
-	// empty when there was none.
+	// Finish is the last finish_reason, or the first of an answer that the engine gave up; empty when there was none.
 	Finish string `json:"finish,omitempty"`
 	Done   bool   `json:"done,omitempty"` // [DONE] was seen
 

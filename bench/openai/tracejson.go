@@ -45,8 +45,7 @@ func (t Trace) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote, and the list of lags that 0.1.0 wrote. An
-// empty list comes back as nil.
+// UnmarshalJSON reads what MarshalJSON wrote, and the list of lags that 0.1.0 wrote. An empty list comes back as nil.
 func (t *Trace) UnmarshalJSON(data []byte) error {
 	*t = Trace{}
 	w := jsonTrace{traceFields: (*traceFields)(t)}

@@ -195,8 +195,7 @@ func ParseDevices(text string) (func(CardID) bool, error) {
 	return func(id CardID) bool { return slices.Contains(devices, id.Device) }, nil
 }
 
-// WithCards is the machine with only the wanted cards and the processes that hold one. It
-// fails where there is none.
+// WithCards is the machine with only the wanted cards and the processes that hold one. It fails where there is none.
 func (m *Machine) WithCards(wanted func(CardID) bool) (*Machine, error) {
 	some := *m
 	some.Cards = slices.DeleteFunc(slices.Clone(m.Cards), func(c *Card) bool { return !wanted(c.CardID) })

@@ -95,9 +95,8 @@ func (t Target) API() openai.API { return t.spec.API }
 // Devices are the cards configured to serve the target, by vendor.
 func (t Target) Devices() map[string][]string { return t.spec.Devices }
 
-// Validate returns the target that a Spec describes, with file names taken from dir, or all
-// that is wrong with it, each as "field: what". It makes the file names in what s.HTTP
-// points to relative to dir, so it is called once for a Spec.
+// Validate returns the target that a Spec describes, with file names taken from dir, or all that is wrong with it, each
+// as "field: what". It makes the file names in what s.HTTP points to relative to dir, so it is called once for a Spec.
 func (s Spec) Validate(dir string) (Target, []error) {
 	s.HTTP.SetDirectory(dir)
 	t := Target{prompt: s.Prompt}

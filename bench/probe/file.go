@@ -98,8 +98,7 @@ type entry struct {
 	line int // the first, 0 for a probe without a field
 }
 
-// UnmarshalYAML implements yaml's interface that keeps the decoder strict. What is not
-// written has its default.
+// UnmarshalYAML implements yaml's interface that keeps the decoder strict. What is not written has its default.
 func (e *entry) UnmarshalYAML(unmarshal func(any) error) error {
 	type plain Spec
 	var fields map[string]yaml.Node

@@ -181,8 +181,7 @@ type histogram struct {
 	exemplar bool // a success leaves its request id
 }
 
-// NewHistograms returns histograms whose names start with prefix, such as
-// "accelerator_probe_", with the given labels.
+// NewHistograms returns histograms whose names start with prefix, such as "accelerator_probe_", with the given labels.
 func NewHistograms(prefix string, labels ...string) *Histograms {
 	h := new(Histograms)
 	add := func(name, help string, buckets []float64, exemplar bool, samples func(*openai.Trace) []time.Duration) {

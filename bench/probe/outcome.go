@@ -117,8 +117,7 @@ func (t Target) objectives() (all []openai.Objective) {
 }
 
 // missed reports for each set objective whether the request missed it. One that ran out of time waiting for its first
-// token, or for its next, missed that, and so did an answer without text. Other failures are counted as failures
-// alone.
+// token, or for its next, missed that, and so did an answer without text. Other failures are counted as failures alone.
 func (t Target) missed(tr *openai.Trace) map[string]bool {
 	measured := map[openai.Measure]time.Duration{}
 	measured[objectiveTTFT], _ = openai.TTFT(tr) // 0 for none, which misses nothing

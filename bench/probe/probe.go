@@ -19,8 +19,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
-// Prober probes a set of targets that can be changed while it runs. It is a
-// prometheus.Collector of all their series.
+// Prober probes a set of targets that can be changed while it runs. It is a prometheus.Collector of all their series.
 type Prober struct {
 	*metrics
 	logger log.Logger

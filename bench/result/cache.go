@@ -10,14 +10,12 @@ import (
 // assumedBlock is how many tokens a block of a prefix cache has where nothing tells, as in vLLM on most cards.
 const assumedBlock = 16
 
-// Cache says how many of the prompts' tokens a prefix cache could have served, and did.
-// What is not known is nil.
+// Cache says how many of the prompts' tokens a prefix cache could have served, and did. What is not known is nil.
 type Cache struct {
 	BlockSize    int  `json:"block_size"`         // tokens
 	BlockAssumed bool `json:"block_size_assumed"` // neither the server nor the user told it
-	// Possible is what a perfect cache would have served, in whole blocks and by the order
-	// of sending. Usage is by that of the answers. Server is by the server's counters,
-	// where they are of this program's requests alone.
+	// Possible is what a perfect cache would have served, in whole blocks and by the order of sending. Usage is by
+	// that of the answers. Server is by the server's counters, where they are of this program's requests alone.
 	Possible *Hits `json:"possible"`
 	Usage    *Hits `json:"usage"`
 	Server   *Hits `json:"server"`

@@ -32,9 +32,8 @@ type Checks struct {
 	KernelClock float64 `json:"kernel_clock"`
 	// TokensBy counts the successful requests by where their number of output tokens comes from.
 	TokensBy map[openai.TokenSource]int `json:"tokens_by,omitempty"`
-	// TokensWithoutChunk is the share of the output tokens that came without a chunk of text
-	// of their own: without text, or together with another. The token that ends an answer
-	// never has one and is left out.
+	// TokensWithoutChunk is the share of the output tokens that came without a chunk of text of their own:
+	// without text, or together with another. The token that ends an answer never has one and is left out.
 	TokensWithoutChunk float64 `json:"tokens_without_chunk"`
 	Prompts            Prompts `json:"prompt_lengths,omitzero"`
 	// CachedTokens is how many of the PromptTokens came from the server's prefix cache by
@@ -53,10 +52,9 @@ type Checks struct {
 	Textless    int   `json:"textless,omitempty"` // successful answers in which there was nothing to read
 }
 
-// Prompts compares the lengths asked for with the server's count, over prompts made of
-// words whose answer has a usage.
+// Prompts compares the lengths asked for with the server's count, over prompts made of words whose answer has a usage.
 type Prompts struct {
-	Counted       int   `json:"told,omitempty"`
+	Counted       int   `json:"counted,omitempty"`
 	AimedTokens   int64 `json:"aimed_tokens,omitempty"`
 	CountedTokens int64 `json:"counted_tokens,omitempty"`
 	// TemplateTokens is what the server adds to each prompt, as by the chat template, 0 where not known.
@@ -80,8 +78,7 @@ type Trend struct {
 type counts struct {
 	lag              openai.Lag
 	answered, kernel int // requests with an answer, and those with the kernel's instants
-	// together are the answers whose first text was read with later chunks, atOnce the
-	// chunks that came so.
+	// together are the answers whose first text was read with later chunks, atOnce the chunks that came so.
 	together, atOnce int
 	tokens, chunks   int // of successes with text whose tokens the server tells; not their last tokens
 }
@@ -135,8 +132,7 @@ func (d *stepData) check(r *runlog.Request, q *request) {
 	}
 }
 
-// newChecks are those of a step whose windows are known; window is the steady one, or the
-// whole step without one.
+// newChecks are those of a step whose windows are known; window is the steady one, or the whole step without one.
 func (d *stepData) newChecks(whole, window span) Checks {
 	c, n := d.checks, &d.counts
 	if c.Prompts.Counted > 0 {
@@ -172,8 +168,12 @@ func (d *stepData) newChecks(whole, window span) Checks {
 		}
 		if trend, known := newTrend(at, values); known {
 			trend.Measure, trend.Start = m.Key, unknown()
-			if first, last := values[:len(values)/5], values[len(values)/2:]; len(last) >= minStart && differ(first, last) {
-				trend.Start = Value(stat.Mean(first, nil)/stat.Mean(last, nil) - 1)
+			first, last := values[:len(values)/5], values[len(values)/2:]
+			off := stat.Mean(first, nil)/stat.Mean(last, nil) - 1
+			// If nothing changed, the first fifth has the spread of the second half.
+			noise := errorOfMean(last) / stat.Mean(last, nil) * math.Sqrt(1+float64(len(last))/float64(len(first)))
+			if len(last) >= minStart && math.Abs(off) > max(maxStart, timeNoise*noise) {
+				trend.Start = Value(off)
 			}
 			c.Trends = append(c.Trends, trend)
 		}

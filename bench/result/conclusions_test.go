@@ -57,6 +57,7 @@ func TestThoseWhoNeverGotATokenCount(t *testing.T) {
 	}{
 		"timeout":            {openai.ReasonTimeoutFirstToken, 10 * time.Second, 10, true},
 		"refused after long": {openai.ReasonHTTP5xx, 5 * time.Second, 5, true},
+		"cut by a proxy":     {openai.ReasonTruncated, 3 * time.Second, 3, true},
 		"refused at once":    {openai.ReasonHTTP429, 3 * time.Millisecond, 1, false},
 	} {
 		requests := closedLoop(10, 500, func(i int, start time.Duration) runlog.Request {
@@ -168,6 +169,77 @@ func TestDamagedStep(t *testing.T) {
 		l.run.Steps = []string{"1"}
 		if _, err := reportOf(t, Options{}, l); err == nil || !strings.Contains(err.Error(), "line 2: ") {
 			t.Errorf("index %d: %v", index, err)
+		}
+	}
+}
+
+// Under a bound on concurrency, requests that wait for a slot are load too: in a healthy run nothing grows, and above what
+// the bound lets through the wait does, although no more are in flight.
+func TestRatesUnderABound(t *testing.T) {
+	for name, tt := range map[string]struct {
+		rate   float64 // of 8 in flight for 1 s each
+		steady int     // of 20 runs
+	}{"healthy": {6.4, 18}, "too much": {9, 2}} {
+		steady := 0
+		for seed := range uint64(20) {
+			r := rand.New(rand.NewPCG(seed, 9))
+			slots := make([]time.Duration, 8)
+			var all []runlog.Request
+			for at := time.Duration(0); len(all) < 1000; at += time.Duration(r.ExpFloat64() / tt.rate * 1e9) {
+				took := time.Duration((0.5 + r.Float64()) * 1e9)
+				slot := slices.Index(slots, slices.Min(slots))
+				start := max(at, slots[slot])
+				slots[slot] = start + took
+				q := answered(start, 100, 2, took/50, took)
+				q.Trace.Planned, q.Queued = noon.Add(at), start-at
+				all = append(all, q)
+			}
+			step := runlog.Step{Started: noon, Arrival: runlog.ArrivalPoisson, Rate: tt.rate, MaxConcurrency: 8}
+			if stepOf(t, Options{}, newMemlog("a").step(step, all, false).ended()).Steady != nil {
+				steady++
+			}
+		}
+		if name == "healthy" && steady < tt.steady || name != "healthy" && steady > tt.steady {
+			t.Errorf("%s: %d of 20 runs are steady, want %d", name, steady, tt.steady)
+		}
+	}
+}
+
+// The interval of a percentile that ends beyond all samples is not known.
+func TestIntervalsBeyondAllSamples(t *testing.T) {
+	requests := closedLoop(10, 100, func(int, time.Duration) runlog.Request { return answered(0, 10, 3, time.Second, 3*time.Second) })
+	s := stepOf(t, Options{Percentiles: []float64{50, 99}}, newMemlog("a").step(closed(10, 100), requests, false).ended())
+	p50, _ := s.Whole.Of(TTFT).At(50)
+	p99, _ := s.Whole.Of(TTFT).At(99)
+	if !p50.Error.Known() || p99.Error.Known() {
+		t.Errorf("p50 ± %v, p99 ± %v of 100 requests", p50.Error, p99.Error)
+	}
+}
+
+// A server that is three times slower in its first 90 s, as one that still compiles, is not steady then: a rate is from
+// there on, and of users the report says it.
+func TestSlowStarts(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 6))
+		warmsUp := func(start time.Duration) time.Duration {
+			took := time.Duration((5 + r.Float64()) * 1e9)
+			if start < 90*time.Second {
+				took *= 3
+			}
+			return took
+		}
+		step := runlog.Step{Started: noon, Arrival: runlog.ArrivalPoisson, Rate: 1}
+		s := stepOf(t, Options{}, newMemlog("a").step(step, paced(1000, 1, r, warmsUp), false).ended())
+		if s.Steady == nil || s.Steady.Window.From.Before(at(80*time.Second)) {
+			t.Errorf("seed %d: a rate is steady from %v on (%s)", seed, s.Steady, s.NotSteady)
+		}
+		users := closedLoop(16, 2000, func(_ int, start time.Duration) runlog.Request {
+			took := warmsUp(start)
+			return answered(start, 100, 2, took/50, took)
+		})
+		s = stepOf(t, Options{}, newMemlog("a").step(closed(16, 2000), users, false).ended())
+		if !strings.Contains(strings.Join(s.Warnings, " "), "TTFT was not stationary") {
+			t.Errorf("seed %d: users, warned of %q", seed, s.Warnings)
 		}
 	}
 }

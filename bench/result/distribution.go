@@ -53,8 +53,7 @@ type Distribution struct {
 	// are in the percentiles, behind all others.
 	Waiting int64   `json:"waiting,omitempty"`
 	Mean    float64 `json:"mean"`
-	// MeanError is half of the 95 % confidence interval of the mean, by the number of
-	// independent samples.
+	// MeanError is half of the 95 % confidence interval of the mean, by the number of independent samples.
 	MeanError   Value        `json:"mean_plus_minus,omitzero"`
 	Std         float64      `json:"std"` // of the population, as numpy.std
 	Min         float64      `json:"min"`
@@ -62,8 +61,7 @@ type Distribution struct {
 	Percentiles []Percentile `json:"percentiles,omitempty"` // ascending, the median among them; of gaps within 0.1 %
 }
 
-// Percentile is one percentile of a [Distribution], interpolated linearly as
-// numpy.percentile does.
+// Percentile is one percentile of a [Distribution], interpolated linearly as numpy.percentile does.
 type Percentile struct {
 	P     float64 `json:"p"` // above 0, below 100
 	Value float64 `json:"value"`
@@ -234,16 +232,7 @@ func (m *moments) add(v float64, times int64) {
 	m.m2 += delta * (v - m.mean) * float64(times)
 }
 
-// errorSquared is that of the mean's standard error, infinite of less than two values.
-func (m *moments) errorSquared() float64 {
-	if m.n < 2 {
-		return math.Inf(1)
-	}
-	return m.m2 / float64(m.n-1) / float64(m.n)
-}
-
-// histogram counts durations where there are too many to keep: gaps between chunks. All
-// but its percentiles is exact.
+// histogram counts durations where there are too many to keep: gaps between chunks. All but its percentiles is exact.
 type histogram struct {
 	moments
 	parts    [gapParts]gapPart

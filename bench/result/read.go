@@ -153,8 +153,7 @@ func (a *reading) begin(s runlog.Step) error {
 	return nil
 }
 
-// checkOverlap says which machines did not put on the step together: at the same time for half of the
-// shorter one's.
+// checkOverlap says which machines did not put on the step together: at the same time for half of the shorter one's.
 func (d *stepData) checkOverlap() error {
 	const minOverlap = 0.5
 	for i, p := range d.parts {

@@ -107,8 +107,7 @@ type Figures struct {
 // Distributions are by the key of their [Measure]; one without samples is missing.
 type Distributions map[Key]Distribution
 
-// GoodRatio is the share of good requests among those of Account that ended by
-// themselves: a failed one is not good.
+// GoodRatio is the share of good requests among those of Account that ended by themselves: a failed one is not good.
 func (f *Figures) GoodRatio() Value { return f.Good / Value(f.Account.Succeeded+f.Account.Failures()) }
 
 // Of is the distribution of a measure, without samples where there were none.

@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// Gauge sums up the samples of a gauge; of a card's, several of one poll are one.
-// Samples is 0 when there were too few.
+// Gauge sums up the samples of a gauge; of a card's, several of one poll are one. Samples is 0 when there were too few.
 type Gauge struct {
 	Samples int     `json:"samples"`
 	Mean    float64 `json:"mean"` // over time
@@ -58,8 +57,7 @@ func (s series) gauge(w span, least int) Gauge {
 	return Gauge{Samples: len(s), Mean: w.rate(integral), Max: highest}
 }
 
-// growth is how much a counter grew; not known of less than two values, nor of a process that
-// was started again.
+// growth is how much a counter grew; not known of less than two values, nor of a process that was started again.
 func (s series) growth() Value {
 	if len(s) < 2 || !slices.IsSortedFunc(s, func(a, b point) int { return cmp.Compare(a.value, b.value) }) {
 		return unknown()

@@ -18,12 +18,10 @@ type ServerSample struct {
 	Running    Gauge `json:"running"`
 	Waiting    Gauge `json:"waiting"`
 	CacheUsage Gauge `json:"cache_usage"` // 0 to 1
-	// TTFT is the growth of the server's own histogram, nil where it has none; of it only
-	// Count and Mean are known.
+	// TTFT is the growth of the server's own histogram, nil where it has none; of it only Count and Mean are known.
 	TTFT *Distribution `json:"ttft,omitempty"`
-	// TTFTOurs reports whether TTFT is of as many requests as Whole.Of(TTFT), within a
-	// percent or 1: only then one can be held against the other. Else others used the
-	// server too, or samples are missing.
+	// TTFTOurs reports whether TTFT is of as many requests as Whole.Of(TTFT), within a percent or 1: only then
+	// one can be held against the other. Else others used the server too, or samples are missing.
 	TTFTOurs bool `json:"ttft_ours,omitempty"`
 	// PrefixQueries and PrefixHits are tokens.
 	PrefixQueries Value `json:"prefix_queries,omitzero"`
@@ -69,8 +67,7 @@ func (v *server) add(at int64, all []runlog.Series) {
 	v.values.add(at, sums)
 }
 
-// report is nil when the server was never sampled. answers are the requests of this
-// program that have a TTFT.
+// report is nil when the server was never sampled. answers are the requests of this program that have a TTFT.
 func (v *server) report(w span, answers int64) *ServerSample {
 	if len(v.values) == 0 {
 		return nil

@@ -62,10 +62,9 @@ func (d *stepData) steadyWindow() (w span, why string) {
 	return w, ""
 }
 
-// openWindow is the steady part of an open loop, until the last request was sent: not before one p90 of E2E has
-// passed since the ramp, and from where the mean of requests in flight has the least standard error (MSER, White
-// 1997), if it was another before. There is none where that is in the second half, or where they grow. A trace need
-// not be steady.
+// openWindow is the steady part of an open loop, until the last request was sent: not before one p90 of E2E has passed
+// since the ramp, and from where the mean of requests in flight has the least standard error (MSER, White 1997), if it
+// was another before. There is none where that is in the second half, or where they grow. A trace need not be steady.
 func (d *stepData) openWindow(last int64) (w span, why string) {
 	var took []int64 // in flight, by requests or conversations that were not refused at once
 	for _, u := range d.units {
@@ -119,7 +118,7 @@ func leastErrorFrom(values []float64) int {
 	best, least := 0, math.Inf(1)
 	for i, v := range slices.Backward(values) {
 		m.add(v, 1)
-		if e := m.errorSquared(); m.n >= tooFew && e <= least {
+		if e := m.m2 / float64(m.n-1) / float64(m.n); m.n >= tooFew && e <= least {
 			best, least = i, e
 		}
 	}

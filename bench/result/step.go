@@ -101,8 +101,7 @@ func (p *part) request(r *runlog.Request) {
 	p.sending = span{min(p.sending.from, q.start), max(p.sending.to, q.start)}
 }
 
-// sample takes what was seen of cards and server by the first load generator alone: the
-// others looked at the same ones.
+// sample takes what was seen of cards and server by the first load generator alone: the others looked at the same ones.
 func (p *part) sample(s *runlog.Sample) {
 	at, isFirst := s.At.UnixNano(), p == p.joined.parts[0]
 	switch {

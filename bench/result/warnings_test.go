@@ -143,7 +143,7 @@ func TestWarnings(t *testing.T) {
 		"few for the percentile": {
 			opts:   Options{Percentiles: []float64{99.9}},
 			change: func(*run) {},
-			want:   []string{"p99.9 takes 1000 independent requests, and its steady part has 400 (400 requests): run more, or do not quote it."},
+			want:   []string{"p99.9 takes 1000 independent requests, and the steady part has 400 (400 requests): run more, or do not quote it."},
 		},
 		"answers without text": {
 			change: each(func(i int, t *openai.Trace) {

@@ -59,8 +59,7 @@ func (d *stepData) noun() string {
 	return "requests"
 }
 
-// sentIn are the requests or units sent inside of a window, of those in the order in which
-// they were sent.
+// sentIn are the requests or units sent inside of a window, of those in the order in which they were sent.
 func sentIn[T interface{ sentAt() int64 }](w span, all []T) []T {
 	from := sort.Search(len(all), func(i int) bool { return all[i].sentAt() >= w.from })
 	to := sort.Search(len(all), func(i int) bool { return all[i].sentAt() > w.to })
@@ -86,8 +85,7 @@ type change struct {
 	by int
 }
 
-// newCurve counts a unit that is over at the instant at which another is sent as over
-// first: it makes room for it.
+// newCurve counts a unit that is over at the instant at which another is sent as over first: it makes room for it.
 func newCurve(units []unit) curve {
 	var c curve
 	for _, u := range units {

@@ -65,9 +65,8 @@ func checkFirst(run *Run, broken error) error {
 	return nil
 }
 
-// decode reads one line. A record of a kind that is not known is the zero one. Of a request as
-// it is written, what stands before the trace and the trace are decoded apart: encoding/json
-// would look through the trace twice.
+// decode reads one line. A record of a kind that is not known is the zero one. Of a request as it is written, what
+// stands before the trace and the trace are decoded apart: encoding/json would look through the trace twice.
 func decode(line []byte) (rec Record, err error) {
 	body, starts := bytes.CutPrefix(line, []byte(`{"request":`))
 	body, ends := bytes.CutSuffix(body, []byte(`}}`))

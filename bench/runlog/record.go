@@ -56,14 +56,12 @@ type Run struct {
 	Seed         uint64     `json:"seed"`
 	ReusePrompts bool       `json:"reuse_prompts,omitempty"` // prompts were sent as they are, also again
 	BlockSize    int        `json:"block_size,omitempty"`    // tokens of a block of the server's prefix cache, 0 where not known
-	// TemplateTokens is what the server adds to a made prompt, such as its chat template, 0 where
-	// not known.
+	// TemplateTokens is what the server adds to a made prompt, such as its chat template, 0 where not known.
 	TemplateTokens int `json:"template_tokens,omitempty"`
 	// Backend and Metadata are what vLLM's command line calls so; they are only kept.
 	Backend  string            `json:"backend,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
-	// Objectives and Percentiles are those that were asked for, none where the usual ones
-	// were meant.
+	// Objectives and Percentiles are those that were asked for, none where the usual ones were meant.
 	Objectives  Objectives `json:"objectives,omitempty"`
 	Percentiles []float64  `json:"percentiles,omitempty"`
 	Capacity    *Capacity  `json:"capacity,omitempty"` // what chose the steps, nil where they were given
@@ -269,8 +267,7 @@ func (s Step) Level() float64 {
 	return cmp.Or(s.Rate, float64(cmp.Or(s.Concurrency, s.MaxConcurrency)))
 }
 
-// Unit is that of the step's level: users or requests/s, of conversations conversations or
-// conversations/s.
+// Unit is that of the step's level: users or requests/s, of conversations conversations or conversations/s.
 func (s Step) Unit(ofConversations bool) string {
 	switch {
 	case ofConversations && s.Paced():
@@ -336,8 +333,7 @@ const (
 	VariableRequestRate = "request_rate"
 )
 
-// Capacity is the search that chose the steps of a run: a report makes the answer from
-// it and from the steps.
+// Capacity is the search that chose the steps of a run: a report makes the answer from it and from the steps.
 type Capacity struct {
 	Variable   string             `json:"variable"`
 	From       float64            `json:"from"` // users, or requests a second

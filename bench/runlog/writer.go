@@ -34,8 +34,7 @@ func Create(dir string, run Run) (*Writer, error) {
 	return w, w.Write(Record{Run: &run})
 }
 
-// Write adds a line and returns when the kernel has it: no death of this program
-// loses it any more.
+// Write adds a line and returns when the kernel has it: no death of this program loses it any more.
 func (w *Writer) Write(r Record) error {
 	line, err := json.Marshal(r)
 	if err != nil {

@@ -132,7 +132,11 @@ func evidence(c *capacity.Result) string {
 func missText(s *result.Step) string {
 	most := capacity.Worst(s)
 	if most == nil {
-		return fmt.Sprintf("the rate, as requests pile up (%s a second completed)", number(s.Whole.RequestThroughput))
+		text := "as requests pile up"
+		if !s.Overloaded() {
+			text = "as its load does not become steady"
+		}
+		return fmt.Sprintf("the rate, %s (%s a second completed)", text, number(s.Whole.RequestThroughput))
 	}
 	unit := objectiveUnit(most.Objective)
 	value, limit := unit.scaled(float64(most.Value)), number(unit.scaled(most.Limit))
@@ -147,22 +151,25 @@ func missText(s *result.Step) string {
 
 // jsonCapacity is the answer as report.json has it.
 type jsonCapacity struct {
-	Variable   string           `json:"variable"`
-	Value      result.Value     `json:"value"`
-	FailedAt   result.Value     `json:"failed_at"`
-	AtLeast    bool             `json:"at_least"`
-	Finished   bool             `json:"finished"`
-	Low        result.Value     `json:"low"`  // all runs up to it met the objectives
-	High       result.Value     `json:"high"` // all runs from it on missed them
-	Binding    string           `json:"binding,omitempty"`
-	Objectives []jsonObjective  `json:"objectives"`
-	Levels     []capacity.Level `json:"levels"`
+	Variable string       `json:"variable"`
+	Value    result.Value `json:"value"`
+	FailedAt result.Value `json:"failed_at"`
+	AtLeast  bool         `json:"at_least"`
+	Finished bool         `json:"finished"`
+	Low      result.Value `json:"low"`  // all runs up to it met the objectives
+	High     result.Value `json:"high"` // all runs from it on missed them
+	Binding  string       `json:"binding,omitempty"`
+	// Contradiction are two levels of which the higher one has clearly the better figures.
+	Contradiction *[2]float64      `json:"contradiction,omitempty"`
+	Objectives    []jsonObjective  `json:"objectives"`
+	Levels        []capacity.Level `json:"levels"`
 }
 
 type jsonObjective struct {
 	openai.Objective
 	Value       result.Value `json:"value"`
 	ValueFailed result.Value `json:"value_failed"`
+	AtLeast     bool         `json:"value_failed_at_least,omitempty"` // which falls among those who still waited
 }
 
 // newJSONCapacity is nil where no capacity was searched for.
@@ -176,13 +183,17 @@ func newJSONCapacity(c *capacity.Result) *jsonCapacity {
 		Finished: !c.Unfinished, Binding: c.Binding, Levels: c.Levels,
 	}
 	for i, o := range c.Search.Objectives {
-		at := func(level float64) result.Value {
+		figure := func(level float64) result.ObjectiveResult {
 			if s := c.Shown(level); s != nil {
-				return s.Objectives[i].Value
+				return s.Objectives[i]
 			}
-			return value(0)
+			return result.ObjectiveResult{Value: value(0)}
 		}
-		out.Objectives = append(out.Objectives, jsonObjective{o, at(c.Value), at(c.FailedAt)})
+		failed := figure(c.FailedAt)
+		out.Objectives = append(out.Objectives, jsonObjective{o, figure(c.Value).Value, failed.Value, failed.AtLeast})
+	}
+	if c.Contradiction[1] > 0 {
+		out.Contradiction = &c.Contradiction
 	}
 	return out
 }

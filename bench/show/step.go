@@ -63,20 +63,17 @@ func cacheText(c *result.Cache) string {
 	if c == nil {
 		return ""
 	}
-	parts := []string{"possible not known"}
-	most := 0.0
-	add := func(source string, hits *result.Hits) {
+	parts, most := []string{"possible not known"}, 0.0
+	if c.Possible != nil {
+		parts = nil
+	}
+	for i, hits := range []*result.Hits{c.Possible, c.Usage, c.Server} {
 		if hits != nil {
+			source := []string{"possible", "usage", "server"}[i]
 			parts = append(parts, fmt.Sprintf("%s %.0f %%", source, 100*hits.Ratio))
 			most = max(most, hits.Ratio)
 		}
 	}
-	if c.Possible != nil {
-		parts = nil
-	}
-	add("possible", c.Possible)
-	add("usage", c.Usage)
-	add("server", c.Server)
 	if most < 0.005 {
 		return ""
 	}

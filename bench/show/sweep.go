@@ -20,9 +20,6 @@ func tablePercentiles(asked []float64) []float64 {
 	return slices.Compact(all)
 }
 
-// highest is the percentile that users who wait long see.
-func highest(asked []float64) float64 { return slices.Max(tablePercentiles(asked)) }
-
 func wholePart(s *result.Step) *result.Figures { return &s.Whole }
 
 func steadyPart(s *result.Step) *result.Figures { return s.Steady }
@@ -34,7 +31,7 @@ func summaryTable(r *result.Report) Table {
 }
 
 func windowKeys(r *result.Report) []string {
-	high := percentileName(highest(r.Percentiles))
+	high := percentileName(slices.Max(tablePercentiles(r.Percentiles)))
 	return []string{
 		"request_throughput", "output_throughput", "good_ratio",
 		"ttft_p50", "ttft_" + high, "ttft_first_" + high, "ttft_later_" + high, "tpot_p50", "tpot_" + high, "e2el_" + high,
@@ -119,7 +116,7 @@ func sweepAnswer(r *result.Report) string {
 
 // outcome is a load, what it brought, and what a user saw of it.
 func outcome(s *result.Step) string {
-	f, high := &s.Whole, highest(s.Percentiles)
+	f, high := &s.Whole, slices.Max(tablePercentiles(s.Percentiles))
 	latency := func(key result.Key) string {
 		column := Pick(Columns(high), string(key)+"_"+percentileName(high))[0]
 		if text := column.text(s, f); text != unknown {

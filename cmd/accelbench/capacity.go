@@ -139,10 +139,10 @@ func (s *capacityFlags) find(ctx context.Context, args []string, stdout, stderr 
 	finder := capacity.Finder{Search: &s.search, Most: most, Put: session.Step}
 	finder.Progress = func(step *result.Step, j capacity.Judgement) {
 		if !s.out.quiet {
-			text := [...]string{
-				capacity.Met: "met the objectives", capacity.Missed: "missed the objectives",
-				capacity.Void: "could not be judged: " + j.Why,
-			}[j.Verdict]
+			text := [...]string{capacity.Met: "met the objectives", capacity.Missed: "missed the objectives", capacity.Void: "could not be judged"}[j.Verdict]
+			if j.Why != "" {
+				text += ": " + j.Why
+			}
 			fmt.Fprintf(stderr, "accelbench: %s %s\n", step.Title(), text)
 		}
 	}

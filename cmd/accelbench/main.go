@@ -20,7 +20,7 @@ const (
 	exitMeasured    = 0   // something was measured and accounted for
 	exitNothing     = 1   // nothing could be
 	exitUsage       = 2   // the command line is wrong
-	exitFailures    = 3   // the server went away (capacity), or did not start (compare)
+	exitFailures    = 3   // too many requests failed, or the server went away or did not start
 	exitMisplaced   = 4   // a process is not where it could be
 	exitInterrupted = 130 // ended by the user
 )
@@ -79,8 +79,8 @@ func usage(err error) error { return usageError{err} }
 // newApp returns the command line and what each of its commands does. args are the program's, its name first.
 func newApp(args []string, stdout, stderr io.Writer) (*kingpin.Application, map[string]command) {
 	app := kingpin.New("accelbench", "Load tests for language model servers with the OpenAI API. Exit codes: 0 measured, "+
-		"1 nothing could be measured, 2 wrong command line, 130 interrupted; 3 the server went away (capacity) or did not "+
-		"start (compare), 4 a process is misplaced (placement).")
+		"1 nothing could be measured, 2 wrong command line, 130 interrupted, 3 too many requests failed, or the server went away or did not "+
+		"start, 4 a process is misplaced (placement).")
 	app.UsageWriter(stdout)
 	app.ErrorWriter(stderr)
 	app.HelpFlag.Help("Show this help.")
