@@ -45,6 +45,7 @@ type Result struct {
 	// that the server or the machine was not the same throughout; 0 for none.
 	Contradiction [2]float64
 	Refused       string // how the server refused the requests for what they ask, its own words
+	Gone          bool   // the server did not answer any more
 	report        *result.Report
 }
 
@@ -60,6 +61,7 @@ func FromReport(r *result.Report) *Result {
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		if err := end(s, search); err != nil {
+			c.Gone = errors.Is(err, ErrGone)
 			if errors.Is(err, ErrRefused) {
 				c.Refused = s.FailedAs[openai.ReasonHTTP4xx]
 			}

@@ -24,6 +24,7 @@ func TestExcerpt(t *testing.T) {
 		"long":                {strings.Repeat("x", 300), strings.Repeat("x", 197) + "…"},
 		"cut between letters": {strings.Repeat("é", 101), strings.Repeat("é", 98) + "…"},
 		"a key at the end":    {strings.Repeat("x", 190) + key, strings.Repeat("x", 190) + "<secret>"},
+		"a key behind much":   {strings.Repeat("\n", 4080) + "Bearer " + key, "Bearer <secret>"},
 		"a short secret":      {"yes, it is no secret", "yes, it is no secret"},
 	}
 	for name, tt := range tests {

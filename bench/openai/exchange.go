@@ -144,7 +144,7 @@ func (x *exchange) finish(f *Failure) {
 	if f != nil {
 		f.Status, f.Detail = t.Status, Excerpt(f.Detail, x.secrets...)
 	}
-	t.Failure = f
+	t.Failure, t.Finish = f, Excerpt(t.Finish, x.secrets...)
 	if t.End == 0 {
 		t.End = time.Since(x.started)
 	}

@@ -97,16 +97,14 @@ func newFailure(reason Reason, format string, args ...any) *Failure {
 }
 
 const (
-	maxExcerpt = 200     // bytes that Excerpt returns
-	maxRaw     = 4 << 10 // bytes that it looks at
-	minSecret  = 4       // bytes; a shorter value would hide half of all texts
+	maxExcerpt = 200 // bytes that Excerpt returns
+	minSecret  = 4   // bytes; a shorter value would hide half of all texts
 	redacted   = "<secret>"
 )
 
 // Excerpt is the beginning of a text from outside, fit for a log or a terminal: at most 200
 // bytes of printable UTF-8 on one line, with the secrets that were sent to its author replaced.
 func Excerpt(text string, secret ...string) string {
-	text = text[:min(len(text), maxRaw)]
 	for _, s := range secret {
 		if s = strings.TrimSpace(s); len(s) >= minSecret {
 			text = strings.ReplaceAll(text, s, redacted)

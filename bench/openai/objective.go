@@ -58,7 +58,7 @@ func ParseObjective(text string) (Objective, error) {
 	p := 0.0
 	if millis != "" {
 		limit = millis + "ms"
-	} else if _, err := fmt.Sscanf(percentile, "%g", &p); err != nil || p <= 0 || p >= 100 {
+	} else if p, _ = strconv.ParseFloat(percentile, 64); p <= 0 || p >= 100 {
 		return Objective{}, wrong
 	}
 	most, err := time.ParseDuration(limit)

@@ -62,7 +62,7 @@ func (s *stream) add(e sseEvent) *Failure {
 		s.addUsage(ev.usage)
 	}
 	if ev.finish != "" && !slices.Contains(brokenFinishes, s.trace.Finish) {
-		s.trace.Finish = Excerpt(ev.finish)
+		s.trace.Finish = ev.finish
 	}
 	return nil
 }

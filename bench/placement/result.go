@@ -62,7 +62,7 @@ func (r *Result) Text(w io.Writer) error {
 	}
 	for _, p := range r.Processes {
 		who := strings.TrimSpace(fmt.Sprintf("%d %s", p.PID, show.Clean(p.Name)))
-		fmt.Fprintf(&b, "  %s, %s %s: %s\n", who, p.Vendor, strings.Join(p.Devices, " "), p.Text)
+		fmt.Fprintf(&b, "  %s, %s %s: %s\n", who, show.Clean(p.Vendor), show.Clean(strings.Join(p.Devices, " ")), p.Text)
 	}
 
 	fmt.Fprintln(&b, "\nbinding:")

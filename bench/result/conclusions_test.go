@@ -173,6 +173,40 @@ func TestDamagedStep(t *testing.T) {
 	}
 }
 
+// A log whose numbers are damaged, and a run during which a clock was set back by years, give a report or an error, and
+// no panic.
+func TestDamagedNumbers(t *testing.T) {
+	l := newMemlog("a").step(closed(4, 100), everySecond(100, time.Second), false).ended()
+	l.run.Percentiles = []float64{-7, 500}
+	l.run.Capacity = &runlog.Capacity{Objectives: []openai.Objective{{Measure: TTFT, Percentile: -7, Limit: 1}}}
+	stepOf(t, Options{}, l)
+	for _, step := range []runlog.Step{{Arrival: runlog.ArrivalPoisson, Rate: -1}, {Arrival: runlog.ArrivalGamma, Rate: 1, Burstiness: -1}} {
+		if _, err := reportOf(t, Options{}, newMemlog("a").step(step, everySecond(100, time.Second), false).ended()); err == nil {
+			t.Errorf("%+v is taken", step)
+		}
+	}
+	requests := everySecond(150, time.Second)
+	for i := range requests[:40] {
+		requests[i].Trace.Started = requests[i].Trace.Started.AddDate(-56, 0, 0)
+		requests[i].Trace.Planned = requests[i].Trace.Started
+	}
+	step := runlog.Step{Started: noon, Arrival: runlog.ArrivalPoisson, Rate: 1}
+	stepOf(t, Options{}, newMemlog("a").step(step, requests, false).ended())
+}
+
+// Records of a step of which the first line is torn are not those of the step before.
+func TestTornStep(t *testing.T) {
+	l := newMemlog("a").step(closed(1, 3), everySecond(3, time.Second), false)
+	begins := len(l.records)
+	second := closed(2, 5)
+	second.Index = 1
+	l.step(second, everySecond(5, time.Second), false).ended()
+	l.records = slices.Delete(l.records, begins, begins+1)
+	if s := stepOf(t, Options{}, l); s.Account.Attempted != 3 || s.Whole.Completed != 3 {
+		t.Errorf("%d attempted, %d completed, want 3", s.Account.Attempted, s.Whole.Completed)
+	}
+}
+
 // Under a bound on concurrency, requests that wait for a slot are load too: in a healthy run nothing grows, and above what
 // the bound lets through the wait does, although no more are in flight.
 func TestRatesUnderABound(t *testing.T) {

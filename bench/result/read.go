@@ -45,10 +45,9 @@ func (o Options) withDefaults(runs []runlog.Run) Options {
 	}
 	all := slices.Concat([]float64{median, 66, 75, 80, 90, 95, 98, usualPercentile}, o.Percentiles)
 	for _, objective := range o.objectives {
-		if objective.Percentile > 0 {
-			all = append(all, objective.Percentile)
-		}
+		all = append(all, objective.Percentile)
 	}
+	all = slices.DeleteFunc(all, func(p float64) bool { return !(p > 0 && p < 100) }) // objectives of all requests, damage
 	slices.SortFunc(all, cmp.Compare[float64])
 	o.computed = slices.Compact(all)
 	return o
@@ -93,6 +92,9 @@ type reading struct {
 
 // take adds a record to those of its log, which begins with a run.
 func (a *reading) take(rec runlog.Record) error {
+	isOpen := func(step int) bool { // else the line that began it could not be read
+		return a.last != nil && a.last.step.Index == step
+	}
 	switch {
 	case rec.Run != nil:
 		return a.join(*rec.Run)
@@ -100,12 +102,11 @@ func (a *reading) take(rec runlog.Record) error {
 		return a.begin(*rec.Step)
 	case rec.RunEnd != nil:
 		a.ended++
-	case a.last == nil: // of no step
-	case rec.Request != nil:
+	case rec.Request != nil && isOpen(rec.Request.Step):
 		a.last.request(rec.Request)
-	case rec.Sample != nil:
+	case rec.Sample != nil && isOpen(rec.Sample.Step):
 		a.last.sample(rec.Sample)
-	case rec.StepEnd != nil:
+	case rec.StepEnd != nil && isOpen(rec.StepEnd.Step):
 		a.last.end = rec.StepEnd
 	}
 	return nil
@@ -140,8 +141,8 @@ func endpointText(run *runlog.Run) string {
 // begin begins a step of the run that was added last.
 func (a *reading) begin(s runlog.Step) error {
 	const maxSteps = 1 << 20
-	if s.Index < 0 || s.Index > maxSteps {
-		return fmt.Errorf("a step of index %d", s.Index)
+	if s.Index < 0 || s.Index > maxSteps || min(s.Rate, s.Burstiness, float64(s.RampUp), float64(s.Concurrency)) < 0 {
+		return fmt.Errorf("step %d is damaged", s.Index)
 	}
 	i, found := slices.BinarySearchFunc(a.steps, s.Index, func(d *stepData, index int) int { return d.step.Index - index })
 	if !found {

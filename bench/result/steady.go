@@ -86,7 +86,8 @@ func (d *stepData) openWindow(last int64) (w span, why string) {
 	if d.step.Arrival == runlog.ArrivalReplay {
 		return w, ""
 	}
-	width := max(1, length/spansOfLength)
+	const mostSpans = 1 << 16
+	width := max(1, length/spansOfLength, (w.to-w.from)/mostSpans)
 	n := int((w.to - w.from) / width)
 	if n < leastSpans {
 		return w, fmt.Sprintf("requests were sent for %.3g s, at least three times the p90 of E2E (%.3g s) is needed: raise --num-prompts",

@@ -71,9 +71,15 @@ func capacityAnswer(r *result.Report, c *capacity.Result) string {
 		why = capacity.Judge(void, c.Search).Why
 	}
 	carried := levelTitle(r, cmp.Or(c.Value, c.VoidAt, c.FailedAt)) + firmness(r, c)
+	gone := ""
+	if c.Gone {
+		gone = ", since the server did not answer any more"
+	}
 	switch {
 	case c.Refused != "":
 		return "What the server carries is not known: it refuses the requests: " + Clean(c.Refused)
+	case c.Value == 0 && c.Gone:
+		return "What the server carries is not known: it did not answer any more"
 	case c.Value == 0 && void != nil:
 		return fmt.Sprintf("What the server carries is not known: %s could not be judged (%s)", carried, why)
 	case c.Value == 0 && failed != nil:
@@ -81,7 +87,7 @@ func capacityAnswer(r *result.Report, c *capacity.Result) string {
 	case c.Value == 0:
 		return "What the server carries is not known: no level was measured to its end"
 	case c.Unfinished:
-		return fmt.Sprintf("carries at least %s, as far as it was measured; %s", carried, evidence(c))
+		return fmt.Sprintf("carries at least %s, as far as it was measured%s; %s", carried, gone, evidence(c))
 	case failed != nil:
 		return fmt.Sprintf("carries %s; %s miss %s; %s", carried, number(c.FailedAt), missText(failed), evidence(c))
 	case void != nil:

@@ -39,7 +39,7 @@ func facts(s *result.Step) []string {
 	a := &s.Account
 	all := []string{
 		fmt.Sprintf("%d requests: %d succeeded, %d failed, %d canceled", a.Attempted, a.Succeeded, a.Failures(), a.Canceled),
-		"ended by: " + cmp.Or(string(s.Stop), "a kill, or it still goes on"),
+		"ended by: " + cmp.Or(Clean(string(s.Stop)), "a kill, or it still goes on"),
 	}
 	for _, reason := range a.Reasons() {
 		all = append(all, Clean(fmt.Sprintf("failed with %s: %d, the first: %s", reason, a.Failed[reason], s.FailedAs[reason])))

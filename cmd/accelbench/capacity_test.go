@@ -187,7 +187,7 @@ func TestCapacityOfAServerThatHangs(t *testing.T) {
 	t.Parallel()
 	s := &standIn{base: 200 * time.Millisecond, hangAfter: 12}
 	f := searchCapacity(t.Context(), t, s.start(t), "--slo", "ttft:p90<20s", "--max-concurrency", "2..64", "--num-prompts", "12", "--timeout", "1s", "--quiet")
-	if f.code != exitFailures || !strings.Contains(f.stdout, "carries at least 2 users, as far as it was measured; ") ||
+	if f.code != exitFailures || !strings.Contains(f.stdout, "carries at least 2 users, as far as it was measured, since the server did not answer any more; ") ||
 		strings.Contains(f.stdout, "miss") || !strings.Contains(f.stderr, "the server did not answer any more, so the search was stopped") {
 		t.Errorf("exit %d\n%s\n%s", f.code, f.stdout, f.stderr)
 	}

@@ -62,6 +62,8 @@ func (l *loadFlags) registerShape(c *kingpin.CmdClause) {
 func (l *loadFlags) check(replay bool) error {
 	paced := slices.ContainsFunc(l.rates, func(rate float64) bool { return !math.IsInf(rate, 1) })
 	switch {
+	case l.repeat > 1000:
+		return errors.New("--repeat must be from 1 to 1000")
 	case l.warmups < 0:
 		return errors.New("--num-warmups must not be negative")
 	case min(l.duration, l.rampUp, l.timeout, l.idle) < 0:
