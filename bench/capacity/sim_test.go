@@ -35,7 +35,6 @@ type batch struct {
 type sequence struct {
 	arrived, first, last time.Duration // since the start
 	left, tokens         int
-	user                 int
 	done                 chan struct{} // nil where nobody waits
 }
 

@@ -127,7 +127,7 @@ func TestLogsAreRuns(t *testing.T) {
 		sides[1].Reports = append(sides[1].Reports, oneReport(ms(20+x), ms(35+x), ms(36+x)))
 	}
 	r := find(t, compared(t, sides), "100 users", "after", "tpot_p50")
-	got := []any{r.Base.Values, r.Side.Values, r.Verdict.text(r.column.Unit)}
+	got := []any{r.Base.Values, r.Side.Values, r.text(r.column.Unit)}
 	want := []any{[]float64{0.040, 0.041, 0.042, 0.043, 0.044}, []float64{0.035, 0.036, 0.037, 0.038, 0.039}, "better: -11.9 % (p=0.0079)"}
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -26,11 +26,11 @@ func (s *activeStep) converse(j job, queued time.Duration) (endedAt time.Time, f
 			j.planned = endedAt.Add(turn.Delay)
 			sleepUntil(s.talking, j.planned)
 			tokens := j.used + cmp.Or(turn.Tokens, len(turn.Content)/bytesPerToken) + turn.MaxTokens
-			isTooLong := s.modelLength > 0 && tokens > s.modelLength
-			if isTooLong && s.talking.Err() == nil {
+			isTooLong, timeEnded := s.modelLength > 0 && tokens > s.modelLength, s.talking.Err() != nil
+			if isTooLong && !timeEnded {
 				s.atModelLength.Add(1)
 			}
-			if isTooLong || s.talking.Err() != nil {
+			if isTooLong || timeEnded {
 				s.turnsNotSent.Add(int64(len(turns) - i))
 				return endedAt, nil
 			}

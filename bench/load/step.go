@@ -204,7 +204,7 @@ func (s *activeStep) openLoop() {
 		}
 		j.before, j.ended = sessions.join(&j.prompt)
 		s.admit()
-		s.requests.Go(func() { s.request(j) })
+		s.requests.Go(func() { _, _ = s.request(j) })
 	}
 }
 

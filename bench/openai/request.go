@@ -154,7 +154,7 @@ func (r *Request) body() ([]byte, error) {
 	}
 	_, limited := r.Extra["max_tokens"]
 	_, limitedByNewName := r.Extra["max_completion_tokens"]
-	if r.MaxTokens > 0 && !limited && !(chat && limitedByNewName) {
+	if limited = limited || chat && limitedByNewName; r.MaxTokens > 0 && !limited {
 		fields["max_tokens"] = r.MaxTokens
 		if chat && r.MaxCompletionTokens {
 			fields["max_completion_tokens"] = r.MaxTokens

@@ -75,7 +75,7 @@ func observed(t *testing.T, target Target, trace *openai.Trace) map[string]float
 		t.Fatal(err)
 	}
 	trace.RequestID, trace.Model = "id", "m"
-	p.metrics.observe(target, trace.Model, trace)
+	p.observe(target, trace.Model, trace)
 	got := map[string]float64{}
 	for series, v := range only(samples(t, p), "") {
 		series = strings.NewReplacer(`{model="m",target="a"}`, "", `model="m",`, "", `,target="a"`, "").Replace(series)
@@ -248,7 +248,7 @@ func TestBoundariesAreThoseOfVLLM(t *testing.T) {
 func TestHistogramsAreNativeAndClassic(t *testing.T) {
 	target := makeTarget(t, nil)
 	p, _ := fakeLoop(target, fakeClient{})
-	p.metrics.observe(target, "m", goodTrace(openai.Request{Model: "m", RequestID: "id", Planned: time.Now()}))
+	p.observe(target, "m", goodTrace(openai.Request{Model: "m", RequestID: "id", Planned: time.Now()}))
 	for _, f := range gather(t, p) {
 		if f.GetName() != "accelerator_probe_inter_token_latency_seconds" {
 			continue

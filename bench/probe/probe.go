@@ -60,7 +60,7 @@ func (p *Prober) Apply(targets []Target) error {
 			continue
 		}
 		if l.model != "" {
-			p.metrics.open(l.target, l.model)
+			p.open(l.target, l.model)
 		}
 		if p.ctx != nil {
 			l.start(p.ctx)

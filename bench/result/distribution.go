@@ -255,7 +255,7 @@ func (h *histogram) add(part int, v, times int64) {
 	if p.counts == nil {
 		p.counts = hdrhistogram.New(1, histogramTop, histogramDigits)
 	}
-	p.moments.add(float64(v), times)
+	p.add(float64(v), times)
 	_ = p.counts.RecordValues(min(v, histogramTop), times) // in range, so it cannot fail
 }
 

@@ -112,9 +112,9 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 	}
 }
 
-func (f *renderFlags) print(w io.Writer, r *result.Report) error {
-	for _, name := range f.formats {
-		if err := show.Print(w, name, r, f.metrics); err != nil {
+func (r *renderFlags) print(w io.Writer, report *result.Report) error {
+	for _, name := range r.formats {
+		if err := show.Print(w, name, report, r.metrics); err != nil {
 			return fmt.Errorf("printing the report: %w", err)
 		}
 	}
