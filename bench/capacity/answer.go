@@ -163,7 +163,9 @@ func end(s *result.Step, search *runlog.Capacity) error {
 }
 
 // enoughRequests are those whose rate is as precise as the answer is to be.
-func enoughRequests(precision float64) float64 { return arrivalNoise * arrivalNoise / (precision * precision) }
+func enoughRequests(precision float64) float64 {
+	return arrivalNoise * arrivalNoise / (precision * precision)
+}
 
 // Judgement is what one step says of its level.
 type Judgement struct {

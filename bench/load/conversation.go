@@ -32,7 +32,7 @@ func (s *activeStep) converse(j job, queued time.Duration) (endedAt time.Time, f
 			}
 			if isTooLong || timeEnded {
 				s.turnsNotSent.Add(int64(len(turns) - i))
-				return endedAt, nil
+				break
 			}
 			s.meter.Attempted.Add(1)
 		}

@@ -91,7 +91,7 @@ func fakeLoop(target Target, c client) (*Prober, *loop) {
 	l := newLoop(target, c, p.metrics, p.logger)
 	p.loops[target.Name()] = l
 	if l.model != "" {
-		p.metrics.open(target, l.model)
+		p.open(target, l.model)
 	}
 	return p, l
 }
