@@ -71,10 +71,7 @@ func capacityAnswer(r *result.Report, c *capacity.Result) string {
 		why = capacity.Judge(void, c.Search).Why
 	}
 	carried := levelTitle(r, cmp.Or(c.Value, c.VoidAt, c.FailedAt)) + firmness(r, c)
-	gone := ""
-	if c.Gone {
-		gone = ", since the server did not answer any more"
-	}
+	gone := map[bool]string{true: ", since the server did not answer any more"}[c.Gone]
 	switch {
 	case c.Refused != "":
 		return "What the server carries is not known: it refuses the requests: " + Clean(c.Refused)
@@ -157,16 +154,15 @@ func missText(s *result.Step) string {
 
 // jsonCapacity is the answer as report.json has it.
 type jsonCapacity struct {
-	Variable string       `json:"variable"`
-	Value    result.Value `json:"value"`
-	FailedAt result.Value `json:"failed_at"`
-	AtLeast  bool         `json:"at_least"`
-	Finished bool         `json:"finished"`
-	Low      result.Value `json:"low"`  // all runs up to it met the objectives
-	High     result.Value `json:"high"` // all runs from it on missed them
-	Binding  string       `json:"binding,omitempty"`
-	// Contradiction are two levels of which the higher one has clearly the better figures.
-	Contradiction *[2]float64      `json:"contradiction,omitempty"`
+	Variable      string           `json:"variable"`
+	Value         result.Value     `json:"value"`
+	FailedAt      result.Value     `json:"failed_at"`
+	AtLeast       bool             `json:"at_least"`
+	Finished      bool             `json:"finished"`
+	Low           result.Value     `json:"low"`  // all runs up to it met the objectives
+	High          result.Value     `json:"high"` // all runs from it on missed them
+	Binding       string           `json:"binding,omitempty"`
+	Contradiction *[2]float64      `json:"contradiction,omitempty"` // two levels, of which the higher one has clearly the better figures
 	Objectives    []jsonObjective  `json:"objectives"`
 	Levels        []capacity.Level `json:"levels"`
 }
