@@ -24,8 +24,8 @@ type Meter struct {
 	// FirstSent is when the first request was sent, Reached when [runlog.Step.Concurrency]
 	// requests were first in flight: Unix time in nanoseconds, 0 for not yet.
 	FirstSent, Reached atomic.Int64
-	// SendingOver is true once no more requests will be sent.
-	SendingOver atomic.Bool
+	// SendingEnded is true once no more requests will be sent.
+	SendingEnded atomic.Bool
 }
 
 const (

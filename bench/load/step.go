@@ -140,7 +140,7 @@ func newActiveStep(ctx context.Context, r *runner, step runlog.Step) *activeStep
 // stopSending admits no more requests. Those that wait for a slot are still sent.
 func (s *activeStep) stopSending(why runlog.Stop) {
 	s.cancelSending(stopError(why))
-	s.noteSendingOver()
+	s.noteSendingEnded()
 }
 
 // withdraw stops the sending, and ends what waits or is in flight.
@@ -149,9 +149,9 @@ func (s *activeStep) withdraw(why runlog.Stop) {
 	s.cancelInFlight(stopError(why))
 }
 
-func (s *activeStep) noteSendingOver() {
+func (s *activeStep) noteSendingEnded() {
 	if s.sending.Err() != nil && s.meter.Queued.Load() == 0 {
-		s.meter.SendingOver.Store(true)
+		s.meter.SendingEnded.Store(true)
 	}
 }
 
@@ -317,7 +317,7 @@ func (s *activeStep) takeSlot(j *job) (queued time.Duration, err error) {
 		}
 	}
 	s.meter.Queued.Add(-1)
-	s.noteSendingOver()
+	s.noteSendingEnded()
 	return queued, err
 }
 

@@ -139,7 +139,7 @@ func do(ctx context.Context, t *testing.T, step runlog.Step, source dataset.Sour
 			t.Fatalf("request %d with prompt %d follows %d", q.Seq, q.ExpectedTokens-1, seq-1)
 		}
 	}
-	if n := meter.InFlight.Load() + meter.Queued.Load(); n != 0 || !meter.SendingOver.Load() {
+	if n := meter.InFlight.Load() + meter.Queued.Load(); n != 0 || !meter.SendingEnded.Load() {
 		t.Errorf("the meter shows %d requests queued or in flight after the end", n)
 	}
 	if got := meter.Succeeded.Load() + meter.Failed.Load() + meter.Canceled.Load(); got != int64(r.end.Attempted) {

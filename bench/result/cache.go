@@ -13,7 +13,7 @@ const assumedBlock = 16
 // Cache says how many of the prompts' tokens a prefix cache could have served, and did. What is not known is nil.
 type Cache struct {
 	BlockSize    int  `json:"block_size"`         // tokens
-	BlockAssumed bool `json:"block_size_assumed"` // neither the server nor the user told it
+	BlockAssumed bool `json:"block_size_assumed"` // neither the server nor the user named it
 	// Possible is what a perfect cache would have served, in whole blocks and by the order of sending. Usage is by
 	// that of the answers. Server is by the server's counters, where they are of this program's requests alone.
 	Possible *Hits `json:"possible"`
@@ -37,7 +37,7 @@ func newHits(tokens, of int64) *Hits {
 }
 
 // newCache is nil where nothing is known. Only whole blocks are possible, without a prompt's last token, which is
-// always computed. The usage of vLLM leaves out 0 hits: such prompts count among those that it told of.
+// always computed. The usage of vLLM leaves out 0 hits: such prompts count too.
 func (d *stepData) newCache(s *Step) *Cache {
 	run := &d.parts[0].run
 	c := Cache{BlockSize: cmp.Or(run.BlockSize, assumedBlock), BlockAssumed: run.BlockSize == 0}

@@ -37,7 +37,7 @@ type Checks struct {
 	TokensWithoutChunk float64 `json:"tokens_without_chunk"`
 	Prompts            Prompts `json:"prompt_lengths,omitzero"`
 	// CachedTokens is how many of the PromptTokens came from the server's prefix cache by
-	// its usage; CacheKnown reports whether that ever told.
+	// its usage; CacheKnown reports whether any had it.
 	CachedTokens int64   `json:"cached_tokens"`
 	PromptTokens int64   `json:"prompt_tokens"`
 	CacheKnown   bool    `json:"cache_known"`

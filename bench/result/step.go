@@ -62,7 +62,7 @@ func (d *stepData) begin(run runlog.Run, s runlog.Step) *part {
 	return p
 }
 
-// request takes a request that is over, or the turn of a conversation.
+// request takes a request that ended, or the turn of a conversation.
 func (p *part) request(r *runlog.Request) {
 	d := p.joined
 	d.account.Count(reasonOf(&r.Trace))

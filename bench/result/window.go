@@ -85,7 +85,7 @@ type change struct {
 	by int
 }
 
-// newCurve counts a unit that is over at the instant at which another is sent as over first: it makes room for it.
+// newCurve counts a unit that ended at the instant at which another is sent as ended first: it makes room for it.
 func newCurve(units []unit) curve {
 	var c curve
 	for _, u := range units {

@@ -95,7 +95,7 @@ func (m *runMetrics) StepStarted(s runlog.Step, meter *load.Meter) {
 	}
 }
 
-// RequestDone counts a request that is over. One that was never sent shows nothing of the server.
+// RequestDone counts a request that ended. One that was never sent shows nothing of the server.
 func (m *runMetrics) RequestDone(r *runlog.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -154,7 +154,7 @@ func (m *runMetrics) setSeconds() {
 // phaseOf is what a step does now. An open loop is steady from the first answer on.
 func phaseOf(s runlog.Step, m *load.Meter) string {
 	switch {
-	case m.SendingOver.Load():
+	case m.SendingEnded.Load():
 		return "drain"
 	case m.Reached.Load() > 0, s.Concurrency == 0 && m.Succeeded.Load() > 0:
 		return "steady"

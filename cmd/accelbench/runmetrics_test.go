@@ -49,7 +49,7 @@ func TestPhases(t *testing.T) {
 	got = append(got, phaseOf(closed, &m), phaseOf(open, &m))
 	m.Reached.Store(time.Now().UnixNano())
 	got = append(got, phaseOf(closed, &m))
-	m.SendingOver.Store(true)
+	m.SendingEnded.Store(true)
 	got = append(got, phaseOf(closed, &m))
 	if diff := cmp.Diff([]string{"ramp", "ramp", "ramp", "steady", "steady", "drain"}, got); diff != "" {
 		t.Error(diff)
