@@ -70,7 +70,7 @@ type Trend struct {
 	// Clear is true where the change is beyond chance, and more than 5 % in a window of a minute or more.
 	Clear bool `json:"clear"`
 	// Start is how far the mean of the first fifth is off that of the second half, as a share of it; not known
-	// where it is not, beyond chance.
+	// where it is not, beyond chance, and but of E2E.
 	Start Value `json:"start,omitzero"`
 }
 
@@ -170,9 +170,10 @@ func (d *stepData) newChecks(whole, window span) Checks {
 			trend.Measure, trend.Start = m.Key, unknown()
 			first, last := values[:len(values)/5], values[len(values)/2:]
 			off := stat.Mean(first, nil)/stat.Mean(last, nil) - 1
-			// If nothing changed, the first fifth has the spread of the second half.
+			// If nothing changed, the first fifth has the spread of the second half. The first users always wait for
+			// each other's prefill, so only E2E says it.
 			noise := errorOfMean(last) / stat.Mean(last, nil) * math.Sqrt(1+float64(len(last))/float64(len(first)))
-			if len(last) >= minStart && math.Abs(off) > max(maxStart, timeNoise*noise) {
+			if m.Key == E2E && len(last) >= minStart && math.Abs(off) > max(maxStart, timeNoise*noise) {
 				trend.Start = Value(off)
 			}
 			c.Trends = append(c.Trends, trend)

@@ -272,7 +272,7 @@ func TestSlowStarts(t *testing.T) {
 			return answered(start, 100, 2, took/50, took)
 		})
 		s = stepOf(t, Options{}, newMemlog("a").step(closed(16, 2000), users, false).ended())
-		if !strings.Contains(strings.Join(s.Warnings, " "), "TTFT was not stationary") {
+		if !strings.Contains(strings.Join(s.Warnings, " "), "E2E was not stationary") {
 			t.Errorf("seed %d: users, warned of %q", seed, s.Warnings)
 		}
 	}

@@ -23,7 +23,7 @@ const (
 // Two reasons for which a step has no steady part.
 const (
 	pileUp  = "the server did not keep up with the rate, so requests piled up: lower it"
-	growing = "requests in flight were still changing at the end: raise --num-prompts, or lower the rate"
+	growing = "requests in flight were still growing at the end: raise --num-prompts, or lower the rate"
 )
 
 // Overloaded reports whether the server did not keep up with the rate of an open loop.
@@ -104,22 +104,22 @@ func (d *stepData) openWindow(last int64) (w span, why string) {
 		at[i] = float64(i) * float64(width)
 	}
 	trend, known := newTrend(at, rest)
-	if settled > n/2 || known && trend.Clear && trend.PerHour > 0 {
+	first, second := rest[:len(rest)/2], rest[len(rest)/2:]
+	isGreater := stat.Mean(second, nil) > stat.Mean(first, nil) && differ(first, second)
+	if isGreater || known && trend.Clear && trend.PerHour > 0 {
 		return w, growing
 	}
 	w.from += int64(settled) * width
 	return w, ""
 }
 
-// leastErrorFrom is from which value on the standard error of the mean is least. The last five values say
-// too little of their spread to be it.
+// leastErrorFrom is from which value of the first half on the standard error of the mean is least.
 func leastErrorFrom(values []float64) int {
-	const tooFew = 5
 	var m moments
 	best, least := 0, math.Inf(1)
 	for i, v := range slices.Backward(values) {
 		m.add(v, 1)
-		if e := m.m2 / float64(m.n-1) / float64(m.n); m.n >= tooFew && e <= least {
+		if e := m.m2 / float64(m.n-1) / float64(m.n); i <= len(values)/2 && e <= least {
 			best, least = i, e
 		}
 	}

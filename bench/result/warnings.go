@@ -19,7 +19,7 @@ const (
 	minKernelClock  = 0.99             // requests with the kernel's instants
 	maxResent       = 0.01             // requests sent again
 	minStart        = 50               // samples in the half that the start is held against
-	maxStart        = 0.1              // by which the start may differ
+	maxStart        = 0.2              // by which the start may differ
 	rareArrivals    = 0.001            // probability of gaps that differ so from those asked for
 	maxTogether     = 0.05             // answers whose first text was read with later chunks
 	maxChunkless    = 0.02             // tokens without a chunk of text of their own
