@@ -277,3 +277,19 @@ func TestSlowStarts(t *testing.T) {
 		}
 	}
 }
+
+// At a low rate most of the time nothing is in flight, and the step may end so: it is steady all the same.
+func TestLowRates(t *testing.T) {
+	steady := 0
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		takes := func(time.Duration) time.Duration { return time.Duration((6 + 28*r.Float64()) * 1e9) }
+		step := runlog.Step{Started: noon, Arrival: runlog.ArrivalPoisson, Rate: 0.02}
+		if stepOf(t, Options{}, newMemlog("a").step(step, paced(80, 0.02, r, takes), false).ended()).Steady != nil {
+			steady++
+		}
+	}
+	if steady < 38 {
+		t.Errorf("%d of 40 runs at 0.02 requests/s are steady", steady)
+	}
+}
