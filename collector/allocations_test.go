@@ -14,6 +14,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/kube/kubetest"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // given is a pod with one container that was allocated these devices.
@@ -92,7 +93,7 @@ func TestAllocations(t *testing.T) {
 	step(t, c, "two pods on one card", conflicts(1))
 	k.SetAnswer(func(context.Context) ([]*v1.PodResources, error) { return nil, status.Error(codes.Internal, "no") })
 	step(t, c, "a kubelet that fails", conflicts(1))
-	if s := c.Statuses()[1]; s.Success || s.LastReason != model.ReasonExit || s.Hint != "read the kubelet's log" {
+	if s := c.Statuses()[1]; s.Success || s.LastReason != failure.Exit || s.Hint != "read the kubelet's log" {
 		t.Errorf("a kubelet that fails is %+v", s)
 	}
 	k.SetPods(given("a", "metax-tech.com/gpu", uuid0), given("b", "metax-tech.com/gpu", uuid1))

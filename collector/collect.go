@@ -11,6 +11,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/host"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // Describe implements prometheus.Collector; the set is static.
@@ -93,7 +94,7 @@ func (e emitter) status(s Status) {
 		last = float64(s.LastSuccess.UnixMilli()) / 1e3
 	}
 	e.put("collector_last_success_timestamp_seconds", last, s.Collector)
-	for _, r := range model.Reasons() {
+	for _, r := range failure.Reasons() {
 		e.put("collector_failures_total", float64(s.Failures[r]), s.Collector, string(r))
 	}
 	e.put("collector_stuck_processes", float64(s.Stuck), s.Collector)

@@ -67,7 +67,18 @@ type Options struct {
 	// Subreaper starts the tools. Several Collectors of one program share one; nil
 	// makes one.
 	Subreaper *process.Subreaper
+	// NewRunner makes the runner of a program; nil for process.NewRunner.
+	NewRunner func(process.Options) Runner
 	Logger    log.Logger
+}
+
+// Runner runs one program of a vendor, one call at a time.
+type Runner interface {
+	// RunUntil ends the program when enough says so of what it has printed; nil for never.
+	RunUntil(ctx context.Context, enough func(out []byte) bool, args ...string) (process.Output, error)
+	// Stuck is how many children outlived SIGKILL.
+	Stuck() int
+	Close()
 }
 
 // Detail is how much is asked beyond the main tables.
@@ -80,9 +91,9 @@ const (
 	DetailFull Detail = "full"
 )
 
-// VendorOptions enables a vendor by its name.
+// VendorOptions enables a vendor.
 type VendorOptions struct {
-	Name    string
+	model.Vendor
 	Command string // program name or path
 	// Network is the name or path of the program that knows the cards' network ports, ""
 	// for none.
@@ -110,11 +121,10 @@ type Collector struct {
 type cards struct {
 	poller   *poller[model.Snapshot]
 	hardware *hardware
-	runners  []*process.Runner // of the hardware's tools
+	runners  []Runner // of the hardware's tools
 }
 
-// New prepares the collector. Nothing is run or read before Run. Unknown vendor
-// names are ignored: the caller made its choice from Vendors.
+// New prepares the collector. Nothing is run or read before Run.
 func New(o Options) *Collector {
 	c := &Collector{processes: o.Processes, series: newSeries(), procfs: process.FS(o.Procfs)}
 	if o.Subreaper == nil {
@@ -123,12 +133,11 @@ func New(o Options) *Collector {
 	if o.Containers && o.Processes && len(o.Vendors) > 0 {
 		c.containers = newContainers(o.Logger)
 	}
-	for _, v := range Vendors() {
-		i := slices.IndexFunc(o.Vendors, func(e VendorOptions) bool { return e.Name == v.Name })
-		if i < 0 {
-			continue
-		}
-		c.cards = append(c.cards, newCards(v, o.Vendors[i], c.containers, o))
+	if o.NewRunner == nil {
+		o.NewRunner = func(o process.Options) Runner { return process.NewRunner(o) }
+	}
+	for _, v := range o.Vendors {
+		c.cards = append(c.cards, newCards(v, c.containers, o))
 	}
 	if o.NUMA {
 		c.numa = newPoller(numaName, numaSource{o.Sysfs}, o)
@@ -139,14 +148,14 @@ func New(o Options) *Collector {
 	return c
 }
 
-func newCards(v model.Vendor, enabled VendorOptions, c *containers, o Options) cards {
-	newRunner := func(path string) *process.Runner {
-		return process.NewRunner(process.Options{Path: path, Timeout: o.Timeout, Variables: o.Variables, Subreaper: o.Subreaper})
+func newCards(v VendorOptions, c *containers, o Options) cards {
+	newRunner := func(path string) Runner {
+		return o.NewRunner(process.Options{Path: path, Timeout: o.Timeout, Variables: o.Variables, Subreaper: o.Subreaper})
 	}
-	runners := []*process.Runner{newRunner(enabled.Command)}
-	h := newHardware(v, runners[0], newProcessLooker(c, o), enabled.ExpectedDevices, o)
-	if enabled.Network != "" {
-		runners = append(runners, newRunner(enabled.Network))
+	runners := []Runner{newRunner(v.Command)}
+	h := newHardware(v.Vendor, runners[0], newProcessLooker(c, o), v.ExpectedDevices, o)
+	if v.Network != "" {
+		runners = append(runners, newRunner(v.Network))
 		h.addTool(runners[1], true, v.ClassifyNetwork, o)
 	}
 	return newCardsOf(h, runners, o)
@@ -154,7 +163,7 @@ func newCards(v model.Vendor, enabled VendorOptions, c *containers, o Options) c
 
 // newCardsOf wires a vendor's poller: its tool's other commands run between polls, and inventories are merged as they
 // arrive.
-func newCardsOf(h *hardware, runners []*process.Runner, o Options) cards {
+func newCardsOf(h *hardware, runners []Runner, o Options) cards {
 	c := cards{poller: newPoller(h.vendor.Name, h, o), hardware: h, runners: runners}
 	h.tools[0].asked = func() { c.poller.store(h.merge(), h.taken) }
 	c.poller.between = h.tools[0].askUntil

@@ -20,6 +20,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/nvidia"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
@@ -40,7 +41,7 @@ func machine(t testing.TB, tool string) func(context.Context, []string) (process
 	if tool == "nvidia-smi" {
 		v := nvidia.Vendor()
 		files = map[string]string{
-			strings.Join(v.Table.Args(model.Device{})[0], " "): "nvidia/testdata/table-x2.txt", strings.Join(v.Beside[0].Args(model.Device{})[0], " "): "nvidia/testdata/processes-x2.txt",
+			strings.Join(v.Table.Args(model.Device{})[0], " "): "nvidia/testdata/table-x2.txt", strings.Join(v.Commands[0].Args(model.Device{})[0], " "): "nvidia/testdata/processes-x2.txt",
 			"-L": "nvidia/testdata/list-mig.txt", "topo -m": "nvidia/testdata/topo-nic.txt", "--version": "nvidia/testdata/version-610.txt",
 			"--help-query-gpu": "nvidia/testdata/fields-new.txt",
 		}
@@ -205,7 +206,7 @@ func TestEveryReadingIsAMetric(t *testing.T) {
 	for _, v := range Vendors() {
 		read := map[model.Metric]bool{}
 		for _, file := range modeltest.Glob(t, filepath.Join(v.Name, "testdata", "*.txt")) {
-			for _, c := range slices.Concat([]model.Command{v.Table}, v.Beside, v.Commands) {
+			for _, c := range slices.Concat([]model.Command{v.Table}, v.Commands) {
 				report, _ := c.Parse(modeltest.Read(t, file), []model.Device{{ID: "0"}})
 				for _, d := range report.Devices {
 					for _, r := range d.Readings {
@@ -262,7 +263,7 @@ func TestProcessesCanBeTurnedOff(t *testing.T) {
 // Every series of a collector's health is there before Run was ever called.
 func TestFirstScrapeHasHealth(t *testing.T) {
 	o := options()
-	o.Vendors, o.NUMA, o.Sysfs = []VendorOptions{{Name: "metax", Command: "mx-smi"}, {Name: "ascend", Command: "npu-smi"}}, true, t.TempDir()
+	o.Vendors, o.NUMA, o.Sysfs = []VendorOptions{{Vendor: vendorNamed("metax"), Command: "mx-smi"}, {Vendor: vendorNamed("ascend"), Command: "npu-smi"}}, true, t.TempDir()
 	text := scrape(t, New(o))
 	for _, name := range []string{"metax", "ascend", "numa"} {
 		for _, metric := range []string{"success", "duration_seconds", "last_success_timestamp_seconds", "stuck_processes"} {
@@ -270,7 +271,7 @@ func TestFirstScrapeHasHealth(t *testing.T) {
 				t.Errorf("no %s", want)
 			}
 		}
-		for _, r := range model.Reasons() {
+		for _, r := range failure.Reasons() {
 			if want := fmt.Sprintf("accelerator_collector_failures_total{collector=%q,reason=%q} 0\n", name, r); !strings.Contains(text, want) {
 				t.Errorf("no %s", want)
 			}

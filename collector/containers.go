@@ -8,6 +8,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/host"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
@@ -75,7 +76,7 @@ func (l *processLooker) lookInTime(listed []model.Process, asked time.Time) host
 		case <-l.unfinished: // about processes that were listed long ago
 			l.unfinished = nil
 		default:
-			return host.Look{Err: model.Errorf(model.ReasonTimeout, "reading the files of processes: the last reading has not ended")}
+			return host.Look{Err: failure.Errorf(failure.Timeout, "reading the files of processes: the last reading has not ended")}
 		}
 	}
 	done := make(chan host.Look, 1)
@@ -85,7 +86,7 @@ func (l *processLooker) lookInTime(listed []model.Process, asked time.Time) host
 		return found
 	case <-time.After(l.timeout):
 		l.unfinished = done
-		return host.Look{Err: model.Errorf(model.ReasonTimeout, "reading the files of processes: no end within %s", l.timeout)}
+		return host.Look{Err: failure.Errorf(failure.Timeout, "reading the files of processes: no end within %s", l.timeout)}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // captures are outputs of real machines and vendors' samples, kept beside the checkout and
@@ -218,12 +219,12 @@ func TestDetailsRefuseErrors(t *testing.T) {
 	}
 	for _, v := range Vendors() {
 		cards := []model.Device{dev(t, "0 0.0 hbm")}
-		for _, d := range slices.Concat(v.Beside, v.Commands) {
+		for _, d := range v.Commands {
 			for name, text := range texts {
 				if isAnswer(d, name) {
 					continue
 				}
-				if got, err := d.Parse(text, cards); model.ReasonOf(err) != model.ReasonParse || got.Devices != nil {
+				if got, err := d.Parse(text, cards); failure.ReasonOf(err) != failure.Parse || got.Devices != nil {
 					t.Errorf("%s %s takes %s: %v, %v", v.Name, d.Name, name, got, err)
 				}
 			}
@@ -234,16 +235,16 @@ func TestDetailsRefuseErrors(t *testing.T) {
 // An operator would look for a broken card where the tool was only busy, and a tool that
 // is asked again at once while it is held never gets free.
 func TestNetworkErrorsHaveAClass(t *testing.T) {
-	for text, want := range map[string]model.Reason{
-		"hccn_tool is busy, please try again.\n":                  model.ReasonBusy,
-		"I2c is busy.\n":                                          model.ReasonBusy,
-		"Control link unreachable.\n":                             model.ReasonBusy,
-		"The command is not supported on this product.\n":         model.ReasonUnsupported,
-		"Optical module is not present.\n":                        model.ReasonUnsupported,
-		"permission denied: pls check this cmd run permission.\n": model.ReasonPermission,
-		"The device is not exist!\n":                              model.ReasonNoDevice,
-		"Get device health status failed!\n":                      model.ReasonDriver,
-		"hccn_tool: error while loading shared libraries: x.so\n": model.ReasonDriver,
+	for text, want := range map[string]failure.Reason{
+		"hccn_tool is busy, please try again.\n":                  failure.Busy,
+		"I2c is busy.\n":                                          failure.Busy,
+		"Control link unreachable.\n":                             failure.Busy,
+		"The command is not supported on this product.\n":         failure.Unsupported,
+		"Optical module is not present.\n":                        failure.Unsupported,
+		"permission denied: pls check this cmd run permission.\n": failure.Permission,
+		"The device is not exist!\n":                              failure.NoDevice,
+		"Get device health status failed!\n":                      failure.Driver,
+		"hccn_tool: error while loading shared libraries: x.so\n": failure.Driver,
 		"Execute failed: Link status is down.\n":                  "",
 		"":                                                        "",
 	} {

@@ -251,7 +251,7 @@ func TestDetailsPlan(t *testing.T) {
 		for _, kind := range slices.Sorted(maps.Keys(kinds[v.Name])) {
 			card := kinds[v.Name][kind]
 			card.Health = &model.Health{State: "Alarm"}
-			for _, d := range slices.Concat([]model.Command{v.Table}, v.Beside, v.Commands) {
+			for _, d := range slices.Concat([]model.Command{v.Table}, v.Commands) {
 				if d.When == nil || d.When(&card) {
 					line(strings.TrimSpace(v.Name+" "+kind), d, card)
 				}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/go-kit/log"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
@@ -86,7 +86,7 @@ func TestWedgedDetails(t *testing.T) {
 			npuSMI, hccn := deepTools(t, dir, wedge)
 			const timeout = 3 * time.Second // a well call is never late, however busy the machine
 			c := New(Options{
-				Vendors:  []VendorOptions{{Name: "ascend", Command: npuSMI, Network: hccn}},
+				Vendors:  []VendorOptions{{Vendor: vendorNamed("ascend"), Command: npuSMI, Network: hccn}},
 				Interval: time.Second, InventoryInterval: time.Hour, Timeout: timeout, Logger: log.NewNopLogger(), Subreaper: shared,
 				Detail: DetailLean,
 			})
@@ -125,7 +125,7 @@ func TestWedgedDetails(t *testing.T) {
 				}
 			}
 			for reason, n := range c.Statuses()[0].Failures {
-				if n > 0 && reason != model.ReasonStuck { // a busy machine is slow to kill
+				if n > 0 && reason != failure.Stuck { // a busy machine is slow to kill
 					t.Errorf("the table failed as %s", reason)
 				}
 			}

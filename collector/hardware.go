@@ -8,6 +8,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/host"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // looker looks where the processes run that a tool lists, right after the list. asked is when the tool was started.
@@ -24,11 +25,12 @@ type hardware struct {
 	interval   time.Duration
 
 	// Of the goroutine that polls.
-	table  model.Report       // the last one
-	taken  time.Time          // when it was read, zero for never
-	known  []model.Device     // cards of the last table, and the missing ones
-	beside map[string]outcome // of the commands beside the table, by name
-	found  host.Look          // of the processes of table
+	table     model.Report   // the last one
+	taken     time.Time      // when it was read, zero for never
+	known     []model.Device // cards of the last table, and the missing ones
+	everyPoll []model.Command
+	beside    map[string]outcome // of the commands beside the table, by name
+	found     host.Look          // of the processes of table
 
 	mostSeen  atomic.Int64
 	announced atomic.Int64
@@ -43,14 +45,14 @@ type outcome struct {
 func newHardware(v model.Vendor, r runner, l looker, configured int, o Options) *hardware {
 	h := &hardware{vendor: v, looker: l, configured: configured, interval: o.Interval, beside: map[string]outcome{}}
 	h.vendor.Table.Inventory = true // its errors are those of the tool, and a part of it is no table
-	h.vendor.Beside = slices.DeleteFunc(slices.Clone(v.Beside), func(c model.Command) bool { return c.Processes && !o.Processes })
+	h.everyPoll = slices.DeleteFunc(slices.Clone(v.Commands), func(c model.Command) bool { return !c.EveryPoll || c.Processes && !o.Processes })
 	h.addTool(r, false, v.Classify, o)
 	return h
 }
 
 // addTool has the commands of a program asked.
 func (h *hardware) addTool(r runner, network bool, classify model.Classifier, o Options) {
-	commands := slices.DeleteFunc(slices.Clone(h.vendor.Commands), func(c model.Command) bool { return c.Network != network || !o.wants(c) })
+	commands := slices.DeleteFunc(slices.Clone(h.vendor.Commands), func(c model.Command) bool { return c.EveryPoll || c.Network != network || !o.wants(c) })
 	h.tools = append(h.tools, newTool(commands, r, classify, o))
 }
 
@@ -78,7 +80,7 @@ func (h *hardware) read(ctx context.Context) (result[model.Snapshot], error) {
 // askBeside adds to the table what its tool prints apart, and returns how many answers could not be read. What fails costs
 // its own series: a poll waits for one call that hangs, and then polls do without it for a while.
 func (h *hardware) askBeside(ctx context.Context, table *model.Report) (unread int) {
-	for _, c := range h.vendor.Beside {
+	for _, c := range h.everyPoll {
 		if time.Now().Before(h.beside[c.Name].retryAt) {
 			continue
 		}
@@ -89,11 +91,11 @@ func (h *hardware) askBeside(ctx context.Context, table *model.Report) (unread i
 			retry = min(retry, max(2*h.interval, backoffFactor*end.Sub(start)))
 		}
 		h.beside[c.Name] = outcome{a.err, end.Add(retry)}
-		if model.ReasonOf(a.err) == model.ReasonParse {
+		if failure.ReasonOf(a.err) == failure.Parse {
 			unread++
 		}
 		table.Join(a.report)
-		if model.ReasonOf(a.err) == model.ReasonTimeout {
+		if failure.ReasonOf(a.err) == failure.Timeout {
 			break
 		}
 	}
@@ -103,7 +105,7 @@ func (h *hardware) askBeside(ctx context.Context, table *model.Report) (unread i
 // addBesideTo adds the commands beside the table that fail now. Unlike that of another command, a refusal is among them:
 // with it a part of the main table is missing.
 func (h *hardware) addBesideTo(warnings *model.Warnings) {
-	for _, c := range h.vendor.Beside {
+	for _, c := range h.everyPoll {
 		if err := h.beside[c.Name].err; err != nil {
 			warnings.Add("asking for %s: %v", c.Name, err)
 		}

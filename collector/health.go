@@ -9,6 +9,7 @@ import (
 	"github.com/go-kit/log/level"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // Status is the health of one collector, known from the moment it exists.
@@ -18,12 +19,12 @@ type Status struct {
 	Success     bool // the last poll read the main table
 	Duration    time.Duration
 	LastSuccess time.Time
-	Failures    map[model.Reason]uint64 // every reason, also at 0
+	Failures    map[failure.Reason]uint64 // every reason, also at 0
 	Warnings    uint64
 	LeftOut     model.Warnings // those that hold now; not to be changed
 	Stuck       int            // children that outlived SIGKILL
 	LastError   string         // of the last poll, "" after a success
-	LastReason  model.Reason
+	LastReason  failure.Reason
 	Hint        string // what to do about LastReason, "" after a success
 }
 
@@ -38,8 +39,8 @@ type health struct {
 }
 
 func newHealth(collector string, logger log.Logger) *health {
-	failures := make(map[model.Reason]uint64)
-	for _, r := range model.Reasons() {
+	failures := make(map[failure.Reason]uint64)
+	for _, r := range failure.Reasons() {
 		failures[r] = 0
 	}
 	return &health{logger: log.With(logger, "collector", collector), status: Status{Collector: collector, Failures: failures}}
@@ -64,7 +65,7 @@ func (h *health) succeeded(lasted time.Duration, at time.Time, newWarnings int, 
 
 // failed counts a failure, and logs it once, not at every poll that repeats it.
 func (h *health) failed(lasted time.Duration, err error) {
-	reason, text := model.ReasonOf(err), err.Error()
+	reason, text := failure.ReasonOf(err), err.Error()
 	h.mu.Lock()
 	s := &h.status
 	isNew, advice := text != s.LastError, hint(s.Collector, reason)

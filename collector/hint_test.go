@@ -10,7 +10,7 @@ import (
 	"github.com/go-kit/log"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // What the page and the log advise is what docs/troubleshooting.md says.
@@ -18,12 +18,12 @@ func TestHintsAreTheDocumented(t *testing.T) {
 	_, part, _ := strings.Cut(readDocument(t, "troubleshooting.md"), "## Collector failures by reason")
 	part, _, _ = strings.Cut(part, "\n## ")
 	plain := regexp.MustCompile("`|\\]\\([^)]*\\)|\\[").ReplaceAllString(part, "")
-	documented := map[string]map[model.Reason]string{}
+	documented := map[string]map[failure.Reason]string{}
 	put := func(collector, reason, text string) {
 		if documented[collector] == nil {
-			documented[collector] = map[model.Reason]string{}
+			documented[collector] = map[failure.Reason]string{}
 		}
-		documented[collector][model.Reason(reason)] = text
+		documented[collector][failure.Reason(reason)] = text
 	}
 	for _, row := range regexp.MustCompile(`(?m)^\| ([a-z_]+) \|.*\| (.*) \|$`).FindAllStringSubmatch(plain, -1) {
 		if row[1] == "reason" {
@@ -44,7 +44,7 @@ func TestHintsAreTheDocumented(t *testing.T) {
 // Whatever fails, the operator reads what to do.
 func TestEveryFailureHasAHint(t *testing.T) {
 	for _, collector := range everyCollector() {
-		for _, r := range model.Reasons() {
+		for _, r := range failure.Reasons() {
 			text := hint(collector, r)
 			if text == "" || strings.Contains(text, "…") {
 				t.Errorf("%s: the hint for %s is %q", collector, r, text)
@@ -62,7 +62,7 @@ func TestEveryFailureHasAHint(t *testing.T) {
 func everyCollector() []string {
 	o := Options{NUMA: true, Containers: true, Processes: true, PodResources: "kubelet.sock", Logger: log.NewNopLogger()}
 	for _, v := range Vendors() {
-		o.Vendors = append(o.Vendors, VendorOptions{Name: v.Name, Command: v.Tools[0]})
+		o.Vendors = append(o.Vendors, VendorOptions{Vendor: v, Command: v.Tools[0]})
 	}
 	var names []string
 	for _, s := range New(o).Statuses() {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/host"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
@@ -69,9 +70,9 @@ func prints(text string) func(context.Context, []string) (process.Output, error)
 	}
 }
 
-func fails(reason model.Reason) func(context.Context, []string) (process.Output, error) {
+func fails(reason failure.Reason) func(context.Context, []string) (process.Output, error) {
 	return func(context.Context, []string) (process.Output, error) {
-		return process.Output{}, model.Errorf(reason, "no luck")
+		return process.Output{}, failure.Errorf(reason, "no luck")
 	}
 }
 
@@ -79,7 +80,7 @@ func fails(reason model.Reason) func(context.Context, []string) (process.Output,
 func toy() model.Vendor {
 	table := func(out []byte) (model.Report, error) {
 		if string(out) != "card" {
-			return model.Report{}, model.Errorf(model.ReasonParse, "not a card: %q", out)
+			return model.Report{}, failure.Errorf(failure.Parse, "not a card: %q", out)
 		}
 		return model.Report{Devices: []model.Device{{ID: "0"}}, Announced: 2}, nil
 	}
@@ -91,8 +92,8 @@ func toy() model.Vendor {
 		Table:    model.Command{Name: "table", Args: model.SameArgs([]string{"table"}), Parse: model.IgnoreCards(table)},
 		Commands: []model.Command{inventory("list", time.Minute, []string{"list"}), inventory("topology", 0, []string{"new"}, []string{"old"})},
 		Resolve:  func(name string, _ []model.Device) string { return name },
-		Classify: func(text []byte) (model.Reason, string, bool) {
-			return model.ReasonDriver, "driver", strings.Contains(string(text), "driver")
+		Classify: func(text []byte) (failure.Reason, string, bool) {
+			return failure.Driver, "driver", strings.Contains(string(text), "driver")
 		},
 	}
 }
@@ -127,7 +128,7 @@ func TestStaleSnapshotIsGoneAndComesBack(t *testing.T) {
 		}
 		s.set(func(ctx context.Context, _ []string) (process.Output, error) {
 			time.Sleep(10 * time.Second) // hangs until the deadline
-			return process.Output{}, model.Errorf(model.ReasonTimeout, "no answer")
+			return process.Output{}, failure.Errorf(failure.Timeout, "no answer")
 		})
 		time.Sleep(35 * time.Second)
 		if _, ok := p.fresh(); !ok {
@@ -137,7 +138,7 @@ func TestStaleSnapshotIsGoneAndComesBack(t *testing.T) {
 		if _, ok := p.fresh(); ok {
 			t.Error("a snapshot older than three intervals and a timeout still counts")
 		}
-		if st := p.health.Status(); st.Success || st.Failures[model.ReasonTimeout] < 3 || st.LastSuccess.IsZero() {
+		if st := p.health.Status(); st.Success || st.Failures[failure.Timeout] < 3 || st.LastSuccess.IsZero() {
 			t.Errorf("status of a hung tool: %+v", st)
 		}
 		s.set(prints("card"))
@@ -152,7 +153,7 @@ func TestHealthIsThereBeforeTheFirstPoll(t *testing.T) {
 	o := options()
 	p := newPoller("toy", newHardware(toy(), &scripted{}, nowhere{}, 0, o), o)
 	st := p.health.Status()
-	if st.Success || st.Polled || len(st.Failures) != len(model.Reasons()) {
+	if st.Success || st.Polled || len(st.Failures) != len(failure.Reasons()) {
 		t.Errorf("status before the first poll: %+v", st)
 	}
 	for r, n := range st.Failures {
@@ -166,20 +167,20 @@ func TestOutputIsJudgedBeforeTheExitStatus(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		out    process.Output
-		reason model.Reason
+		reason failure.Reason
 	}{
 		{"good data and exit 1", process.Output{Stdout: []byte("card"), ExitCode: 1}, ""},
-		{"an error text and exit 0", process.Output{Stdout: []byte("no driver")}, model.ReasonDriver},
-		{"an error text on stderr", process.Output{Stderr: []byte("no driver"), ExitCode: 127}, model.ReasonDriver},
-		{"nothing and exit 3", process.Output{ExitCode: 3}, model.ReasonExit},
-		{"another program's output and exit 0", process.Output{Stdout: []byte("hello")}, model.ReasonParse},
-		{"invalid UTF-8", process.Output{Stdout: []byte("card\xff")}, model.ReasonParse},
+		{"an error text and exit 0", process.Output{Stdout: []byte("no driver")}, failure.Driver},
+		{"an error text on stderr", process.Output{Stderr: []byte("no driver"), ExitCode: 127}, failure.Driver},
+		{"nothing and exit 3", process.Output{ExitCode: 3}, failure.Exit},
+		{"another program's output and exit 0", process.Output{Stdout: []byte("hello")}, failure.Parse},
+		{"invalid UTF-8", process.Output{Stdout: []byte("card\xff")}, failure.Parse},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &scripted{answer: func(context.Context, []string) (process.Output, error) { return c.out, nil }}
 			h := newHardware(toy(), s, nowhere{}, 0, options())
 			_, err := h.read(t.Context())
-			if got := model.ReasonOf(err); got != c.reason {
+			if got := failure.ReasonOf(err); got != c.reason {
 				t.Errorf("class %q (%v), want %q", got, err, c.reason)
 			}
 		})
@@ -192,7 +193,7 @@ func TestInventoryFailsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &scripted{answer: func(ctx context.Context, args []string) (process.Output, error) {
 			if args[0] == "list" {
-				return fails(model.ReasonExit)(ctx, args)
+				return fails(failure.Exit)(ctx, args)
 			}
 			return prints("card")(ctx, args)
 		}}
@@ -323,7 +324,7 @@ func TestStalledLogDoesNotDelayAScrape(t *testing.T) {
 	table := func(out []byte, _ []model.Device) (model.Report, error) {
 		r := model.Report{Devices: []model.Device{{ID: "0"}}}
 		if string(out) != "card" {
-			return r, model.Errorf(model.ReasonParse, "not a card")
+			return r, failure.Errorf(failure.Parse, "not a card")
 		}
 		r.Warn("a row is cut")
 		return r, nil

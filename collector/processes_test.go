@@ -16,6 +16,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/host"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
@@ -168,7 +169,7 @@ func TestForeignPIDNamespace(t *testing.T) {
 	p.End(t, 2)
 	c := looking(t, Options{NUMA: true, NUMAMaps: true, Processes: true, Containers: true, Sysfs: sysfs(t), Procfs: string(p)}, holding("100", "0"))
 	s := c.containers.Status()
-	if s.LastReason != model.ReasonUnsupported || !strings.Contains(s.Hint, "hostPID") || !strings.Contains(s.LastError, "PIDs of a container") {
+	if s.LastReason != failure.Unsupported || !strings.Contains(s.Hint, "hostPID") || !strings.Contains(s.LastError, "PIDs of a container") {
 		t.Errorf("reason %s, hint %q, error %q", s.LastReason, s.Hint, s.LastError)
 	}
 	want := `numa_cpu_list_info{cpus="0-1",node="0"} 1
@@ -231,7 +232,7 @@ func TestProcessesAreOff(t *testing.T) {
 	if c := New(o); len(c.Statuses()) > 0 {
 		t.Error("a collector of containers without any vendor")
 	}
-	o.Vendors = []VendorOptions{{Name: "metax", Command: "mx-smi"}}
+	o.Vendors = []VendorOptions{{Vendor: vendorNamed("metax"), Command: "mx-smi"}}
 	if c := New(o); len(c.Statuses()) != 2 || c.Statuses()[1].Collector != "containers" {
 		t.Errorf("with a vendor: %+v", c.Statuses())
 	}
@@ -249,7 +250,7 @@ func TestFilesOfProcessesThatHang(t *testing.T) {
 	}
 	o := Options{Processes: true, Containers: true, Procfs: string(p), Timeout: 50 * time.Millisecond}
 	c := looking(t, o, holding("100", "0"))
-	if s := c.containers.Status(); !c.cards[0].status().Success || s.LastReason != model.ReasonTimeout {
+	if s := c.containers.Status(); !c.cards[0].status().Success || s.LastReason != failure.Timeout {
 		t.Errorf("cards %t, containers %+v", c.cards[0].status().Success, s)
 	}
 }

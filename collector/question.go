@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // How long a command is not asked of a card that refused it, or did not answer in time.
@@ -184,7 +185,7 @@ func (t *tool) store(key questionKey, cards []model.Device, start time.Time, a a
 	retry := retryAfter(a.err, q.command.Every)
 	t.schedule.done(key, start, now, retry)
 	t.unread += uint64(a.report.Warnings.Count)
-	if a.err != nil && !refused && (q.command.Inventory || model.ReasonOf(a.err) == model.ReasonParse) {
+	if a.err != nil && !refused && (q.command.Inventory || failure.ReasonOf(a.err) == failure.Parse) {
 		t.unread++
 	}
 	if a.isRead {
@@ -197,7 +198,7 @@ func (t *tool) store(key questionKey, cards []model.Device, start time.Time, a a
 	return t.recordOutcome(q, a.err)
 }
 
-func isRefusal(err error) bool { return model.ReasonOf(err) == model.ReasonUnsupported }
+func isRefusal(err error) bool { return failure.ReasonOf(err) == failure.Unsupported }
 
 // retryAfter is how long a question is not asked again after a failure, 0 for its interval. One that is asked rarely does
 // not wait for that: the tool may have been busy. A call for all cards that timed out at one of them is a timeout too: the
@@ -208,7 +209,7 @@ func retryAfter(err error, every time.Duration) time.Duration {
 		return 0
 	case isRefusal(err):
 		return retryRefused
-	case model.ReasonOf(err) == model.ReasonTimeout || every > retryTimedOut:
+	case failure.ReasonOf(err) == failure.Timeout || every > retryTimedOut:
 		return retryTimedOut
 	}
 	return 0

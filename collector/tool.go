@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
@@ -136,11 +136,8 @@ func (t *tool) call(ctx context.Context, c model.Command, args []string, cards [
 		enough = func(out []byte) bool { return c.Enough(out, cards) }
 	}
 	out, late := t.runner.RunUntil(ctx, enough, args...)
-	if failed := (*process.Error)(nil); errors.As(late, &failed) {
-		late = model.Errorf(model.Reason(failed.Reason), "%w", late) // the classes have the same names
-	}
 	// One call for all cards hangs at a sick one: what was printed of others holds.
-	if late != nil && (c.Scope != model.Host || c.Inventory || model.ReasonOf(late) != model.ReasonTimeout) {
+	if late != nil && (c.Scope != model.Host || c.Inventory || failure.ReasonOf(late) != failure.Timeout) {
 		return answer{err: late}
 	}
 	return t.readAnswer(c, out, late, cards)
@@ -163,7 +160,7 @@ func (t *tool) readAnswer(c model.Command, out process.Output, late error, cards
 	case err != nil && late != nil:
 		return answer{err: late}
 	case err != nil && !c.Inventory && len(bytes.TrimSpace(out.Stdout))+len(bytes.TrimSpace(out.Stderr)) == 0 && out.ExitCode == 0:
-		return answer{err: model.Errorf(model.ReasonExit, "nothing printed")} // hccn_tool does: no text that could not be read
+		return answer{err: failure.Errorf(failure.Exit, "nothing printed")} // hccn_tool does: no text that could not be read
 	case err != nil:
 		return answer{err: explain(t.classify, out, err)}
 	}
@@ -179,11 +176,11 @@ func (t *tool) readAnswer(c model.Command, out process.Output, late error, cards
 func explain(classify model.Classifier, out process.Output, err error) error {
 	text := bytes.TrimSpace(printable(slices.Concat(out.Stderr, []byte("\n"), out.Stdout)))
 	if reason, line, ok := classify(text); ok {
-		return model.Errorf(reason, "%s", line)
+		return failure.Errorf(reason, "%s", line)
 	}
 	if out.ExitCode != 0 {
 		line, _, _ := bytes.Cut(text, []byte("\n"))
-		return model.Errorf(model.ReasonExit, "exit status %d: %s", out.ExitCode, cmp.Or(smitext.Excerpt(line), "nothing printed"))
+		return failure.Errorf(failure.Exit, "exit status %d: %s", out.ExitCode, cmp.Or(smitext.Excerpt(line), "nothing printed"))
 	}
 	return err
 }

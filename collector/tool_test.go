@@ -15,6 +15,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
@@ -30,7 +31,7 @@ func toyCommand(name string, scope model.Scope, every time.Duration) model.Comma
 				}
 			}
 			if r.Devices == nil {
-				return r, model.Errorf(model.ReasonParse, "no card")
+				return r, failure.Errorf(failure.Parse, "no card")
 			}
 			return r, nil
 		},
@@ -51,7 +52,7 @@ func takes(d time.Duration, answer func(args string) (string, error)) func(conte
 		select {
 		case <-time.After(d):
 		case <-ctx.Done():
-			return process.Output{}, model.Errorf(model.ReasonTimeout, "ended: %w", ctx.Err())
+			return process.Output{}, failure.Errorf(failure.Timeout, "ended: %w", ctx.Err())
 		}
 		text, err := answer(strings.Join(args, " "))
 		return process.Output{Stdout: []byte(text)}, err
@@ -82,8 +83,8 @@ func wantRead(t *testing.T, tool *tool, want map[string]string) {
 	}
 }
 
-func toyClassify(text []byte) (model.Reason, string, bool) {
-	return smitext.Match(text, []smitext.Pattern{{Text: "does not support", Reason: model.ReasonUnsupported}})
+func toyClassify(text []byte) (failure.Reason, string, bool) {
+	return smitext.Match(text, []smitext.Pattern{{Text: "does not support", Reason: failure.Unsupported}})
 }
 
 func newToyTool(r runner, cards []model.Device, commands ...model.Command) *tool {
@@ -139,7 +140,7 @@ func TestReadingsGrowOld(t *testing.T) {
 		r := &scripted{answer: well}
 		tool := newToyTool(r, toyCards(1), toyCommand("ecc", model.Die, time.Minute))
 		askFor(t, tool, time.Second)
-		r.set(fails(model.ReasonExit))
+		r.set(fails(failure.Exit))
 		askFor(t, tool, 3*time.Minute)
 		wantRead(t, tool, map[string]string{"ecc": "0"})
 		if w := statusOf(tool).LeftOut; w.Count != 1 || !strings.Contains(w.Texts[0], "ecc of card 0") {
@@ -184,11 +185,11 @@ func TestRetry(t *testing.T) {
 		name         string
 		every, retry time.Duration
 		text         string
-		reason       model.Reason
+		reason       failure.Reason
 	}{
 		{"refused", time.Minute, time.Hour, "This device does not support querying ecc.", ""},
-		{"timed out", time.Minute, 5 * time.Minute, "", model.ReasonTimeout},
-		{"busy, asked rarely", time.Hour, 5 * time.Minute, "", model.ReasonBusy},
+		{"timed out", time.Minute, 5 * time.Minute, "", failure.Timeout},
+		{"busy, asked rarely", time.Hour, 5 * time.Minute, "", failure.Busy},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -197,7 +198,7 @@ func TestRetry(t *testing.T) {
 					case args != "ecc 1":
 						return "all cards", nil
 					case c.reason != "":
-						return "", model.Errorf(c.reason, "no luck")
+						return "", failure.Errorf(c.reason, "no luck")
 					}
 					return c.text, nil
 				})}
@@ -357,17 +358,6 @@ func TestLevelsOfDetail(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s %s is asked, want (-) and got (+) differ:\n%s", v.Name, c.Name, diff)
 			}
-		}
-	}
-}
-
-// The classes of a program's failure are classes of a collector's.
-func TestReasonsOfPrograms(t *testing.T) {
-	for _, reason := range []process.Reason{
-		process.ReasonNotFound, process.ReasonPermission, process.ReasonTimeout, process.ReasonStuck, process.ReasonExit, process.ReasonOutputTooLarge,
-	} {
-		if !slices.Contains(model.Reasons(), model.Reason(reason)) {
-			t.Errorf("no collector fails by %s", reason)
 		}
 	}
 }

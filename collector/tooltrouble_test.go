@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
@@ -45,7 +46,7 @@ func hostOf(t *testing.T, cards int, plan []model.Command, wrong func(ctx contex
 func hang(ctx context.Context) (process.Output, error) {
 	_, err := takes(10*time.Second, always(""))(ctx, nil)
 	if err == nil {
-		err = model.Errorf(model.ReasonTimeout, "no complete answer")
+		err = failure.Errorf(failure.Timeout, "no complete answer")
 	}
 	return process.Output{}, err
 }
@@ -88,7 +89,7 @@ func TestCommandsInTroubleCostTheirOwnOnly(t *testing.T) {
 			return takes(8*time.Second, always("all cards"))(ctx, nil)
 		}),
 		"every command floods": about(sick, func(context.Context) (process.Output, error) {
-			return process.Output{}, model.Errorf(model.ReasonOutputTooLarge, "more than")
+			return process.Output{}, failure.Errorf(failure.OutputTooLarge, "more than")
 		}),
 		"every command is refused": about(sick, func(context.Context) (process.Output, error) {
 			return process.Output{Stdout: []byte("does not support")}, nil
@@ -136,7 +137,7 @@ func TestFirstRoundAndAFailingTable(t *testing.T) {
 		}
 		var broken atomic.Bool
 		p, tool, s := hostOf(t, 8, plan, func(_ context.Context, args string) (process.Output, error, bool) {
-			return process.Output{}, model.Errorf(model.ReasonExit, "broken"), broken.Load() && args == "table"
+			return process.Output{}, failure.Errorf(failure.Exit, "broken"), broken.Load() && args == "table"
 		})
 		start(t, p)
 		time.Sleep(20 * time.Second)
@@ -227,10 +228,17 @@ func TestStuckToolIsWaitedFor(t *testing.T) {
 }
 
 // besideOf is a toy whose tool prints a part of the table apart, as answer says.
+func everyPoll(commands []model.Command) []model.Command {
+	for i := range commands {
+		commands[i].EveryPoll = true
+	}
+	return commands
+}
+
 func besideOf(answer func(context.Context, []string) (process.Output, error), o Options) (cards, *scripted) {
 	v := toy()
 	v.Commands, v.Classify = nil, toyClassify
-	v.Beside = []model.Command{toyCommand("beside", model.Host, 0)}
+	v.Commands = everyPoll([]model.Command{toyCommand("beside", model.Host, 0)})
 	s := &scripted{answer: besideCard(answer)}
 	return newCardsOf(newHardware(v, s, nowhere{}, 0, o), nil, o), s
 }
@@ -293,7 +301,7 @@ func TestTwoCommandsHangBesideTheTable(t *testing.T) {
 		o.Interval = 4 * time.Second // with a timeout of 10 s
 		v := toy()
 		v.Commands = nil
-		v.Beside = []model.Command{toyCommand("beside", model.Host, 0), toyCommand("beside too", model.Host, 0)}
+		v.Commands = everyPoll([]model.Command{toyCommand("beside", model.Host, 0), toyCommand("beside too", model.Host, 0)})
 		s := &scripted{answer: func(ctx context.Context, args []string) (process.Output, error) {
 			if args[0] == "table" {
 				return prints("card")(ctx, args)
@@ -317,7 +325,7 @@ func TestEndBesideTheTable(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cards, _ := besideOf(func(context.Context, []string) (process.Output, error) {
 		cancel()
-		return fails(model.ReasonTimeout)(ctx, nil)
+		return fails(failure.Timeout)(ctx, nil)
 	}, options())
 	cards.poller.poll(ctx)
 	if _, ok := cards.poller.fresh(); ok || cards.status().Polled {

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
@@ -25,16 +26,16 @@ import (
 // file of a whole table, LENGTH what of it is no table.
 func wedges() map[string]struct {
 	script string
-	reason model.Reason
+	reason failure.Reason
 } {
 	return map[string]struct {
 		script string
-		reason model.Reason
+		reason failure.Reason
 	}{
-		"hangs":        {"trap '' TERM; sleep 600 & sleep 601 & head -c LENGTH %s; wait; wait; wait", model.ReasonTimeout},
-		"floods":       {"exec yes 'a row without end'", model.ReasonOutputTooLarge},
-		"exits":        {"exit 3", model.ReasonExit},
-		"half a table": {"head -c LENGTH %s", model.ReasonParse},
+		"hangs":        {"trap '' TERM; sleep 600 & sleep 601 & head -c LENGTH %s; wait; wait; wait", failure.Timeout},
+		"floods":       {"exec yes 'a row without end'", failure.OutputTooLarge},
+		"exits":        {"exit 3", failure.Exit},
+		"half a table": {"head -c LENGTH %s", failure.Parse},
 	}
 }
 
@@ -56,7 +57,7 @@ func TestWedgedTool(t *testing.T) {
 	}
 }
 
-func testWedge(t *testing.T, shared *process.Subreaper, vendor, name, pattern, wedge string, reason model.Reason) {
+func testWedge(t *testing.T, shared *process.Subreaper, vendor, name, pattern, wedge string, reason failure.Reason) {
 	t.Helper()
 	dir := t.TempDir()
 	table := filepath.Join(dir, "table.txt")
@@ -76,7 +77,7 @@ func testWedge(t *testing.T, shared *process.Subreaper, vendor, name, pattern, w
 	write(healthy)
 	const timeout = 700 * time.Millisecond
 	c := New(Options{
-		Vendors:  []VendorOptions{{Name: vendor, Command: tool}},
+		Vendors:  []VendorOptions{{Vendor: vendorNamed(vendor), Command: tool}},
 		Interval: 100 * time.Millisecond, InventoryInterval: time.Hour, Timeout: timeout, Logger: log.NewNopLogger(), Subreaper: shared,
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -96,7 +97,7 @@ func testWedge(t *testing.T, shared *process.Subreaper, vendor, name, pattern, w
 		return strings.Contains(text, failed) && !strings.Contains(text, failed+"0\n")
 	})
 	eventually(t, "the stale cards are gone", func() bool { return !strings.Contains(scrape(t, c), card) })
-	for _, r := range model.Reasons() {
+	for _, r := range failure.Reasons() {
 		if n := c.Statuses()[0].Failures[r]; r != reason && n > 0 {
 			t.Errorf("counted %d failures as %s, want all as %s", n, r, reason)
 		}
@@ -111,24 +112,28 @@ func testWedge(t *testing.T, shared *process.Subreaper, vendor, name, pattern, w
 	}
 }
 
+func vendorNamed(name string) model.Vendor {
+	all := Vendors()
+	return all[slices.IndexFunc(all, func(v model.Vendor) bool { return v.Name == name })]
+}
+
 func tableArgs(vendor string) []string {
-	i := slices.IndexFunc(Vendors(), func(v model.Vendor) bool { return v.Name == vendor })
-	return Vendors()[i].Table.Args(model.Device{})[0]
+	return vendorNamed(vendor).Table.Args(model.Device{})[0]
 }
 
 // A tool that vanishes, or may not be run, is a class of its own, and both heal.
 func TestToolComesAndGoes(t *testing.T) {
 	tool := filepath.Join(t.TempDir(), "mx-smi")
-	c := New(Options{Vendors: []VendorOptions{{Name: "metax", Command: tool}}, Interval: 50 * time.Millisecond, InventoryInterval: time.Hour, Timeout: time.Second, Logger: log.NewNopLogger()})
+	c := New(Options{Vendors: []VendorOptions{{Vendor: vendorNamed("metax"), Command: tool}}, Interval: 50 * time.Millisecond, InventoryInterval: time.Hour, Timeout: time.Second, Logger: log.NewNopLogger()})
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { c.Run(ctx) })
 	t.Cleanup(func() { cancel(); wg.Wait() })
-	eventually(t, "not_found is counted", func() bool { return c.Statuses()[0].Failures[model.ReasonNotFound] > 0 })
+	eventually(t, "not_found is counted", func() bool { return c.Statuses()[0].Failures[failure.NotFound] > 0 })
 	if err := os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "permission is counted", func() bool { return c.Statuses()[0].Failures[model.ReasonPermission] > 0 })
+	eventually(t, "permission is counted", func() bool { return c.Statuses()[0].Failures[failure.Permission] > 0 })
 }
 
 func TestConcurrentScrapes(t *testing.T) {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 	"github.com/accelerator-exporter/accelerator_exporter/collector"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
 // settings are the flags as given.
@@ -40,7 +39,6 @@ type settings struct {
 // vendorFlags are the flags of one vendor.
 type vendorFlags struct {
 	collector.VendorOptions
-	vendor         model.Vendor
 	enabled, asked bool
 	named          bool // the command was given, not defaulted
 	namedNetwork   bool
@@ -82,7 +80,7 @@ func (s *settings) vendorFlags(app *kingpin.Application) {
 	s.vendors = make([]vendorFlags, len(known))
 	for i, k := range known {
 		v := &s.vendors[i]
-		v.vendor, v.Name = k, k.Name
+		v.Vendor = k
 		name := "collector." + k.Name
 		app.Flag(name, fmt.Sprintf("Enable the %s collector. Default: enabled if %s is found.", k.Name, strings.Join(k.Tools, " or "))).
 			IsSetByUser(&v.asked).BoolVar(&v.enabled)
@@ -163,7 +161,7 @@ func (s *settings) check() error {
 func (s *settings) enabledVendors() []collector.VendorOptions {
 	var enabled []collector.VendorOptions
 	for _, v := range s.vendors {
-		tool, found := collector.Detect(v.vendor.Tools)
+		tool, found := collector.Detect(v.Tools)
 		if v.asked && !v.enabled || !v.asked && !v.named && !found {
 			continue
 		}
@@ -172,7 +170,7 @@ func (s *settings) enabledVendors() []collector.VendorOptions {
 			options.Command = tool
 		}
 		if !v.namedNetwork {
-			options.Network, _ = collector.Detect(v.vendor.NetworkTools)
+			options.Network, _ = collector.Detect(v.NetworkTools)
 		}
 		enabled = append(enabled, options)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // Header words of the cells that name a chip or a process, or set its rows apart.
@@ -70,7 +71,7 @@ type infoParser struct {
 	owners []owner
 }
 
-// ParseInfo reads the output of npu-smi info. It fails with model.ReasonParse when the
+// ParseInfo reads the output of npu-smi info. It fails with failure.Parse when the
 // output is another program's or holds no whole chip.
 func ParseInfo(out []byte) (model.Report, error) {
 	p := &infoParser{}
@@ -88,7 +89,7 @@ func ParseInfo(out []byte) (model.Report, error) {
 	}
 	ids := p.nameChips()
 	if len(p.report.Devices) == 0 {
-		return model.Report{}, model.Errorf(model.ReasonParse, "no complete chip in the output")
+		return model.Report{}, failure.Errorf(failure.Parse, "no complete chip in the output")
 	}
 	for _, o := range p.owners {
 		id, ok := ids[o.place]
@@ -112,7 +113,7 @@ func (p *infoParser) outside(line smitext.Line) error {
 		return nil
 	}
 	if !strings.EqualFold(name, "npu-smi") {
-		return model.Errorf(model.ReasonParse, "the title is that of %.40q, not of npu-smi", name)
+		return failure.Errorf(failure.Parse, "the title is that of %.40q, not of npu-smi", name)
 	}
 	version, driver, _ := strings.Cut(rest, "Version:")
 	p.report.Tool = &model.Tool{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/ascend"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // The label device is what a workload selects a chip by.
@@ -69,26 +70,26 @@ func TestTitle(t *testing.T) {
 }
 
 func TestClassify(t *testing.T) {
-	for want, texts := range map[model.Reason][]string{
-		model.ReasonDriver: {
+	for want, texts := range map[failure.Reason][]string{
+		failure.Driver: {
 			"DrvMngGetConsoleLogLevel failed. (ret=4)\ndcmi module initialize failed. ret is -8005\n",
 			"npu get board type failed. ret is -8012",
 			"npu-smi: error while loading shared libraries: libc_sec.so: cannot open shared object file: No such file",
 			"npu-smi: error while loading shared libraries: libascend_hal.so: cannot open shared object file: -8020",
 		},
-		model.ReasonBusy: {"dcmi model initialized failed, because the device is used. ret is -8020"},
-		model.ReasonNoDevice: {
+		failure.Busy: {"dcmi model initialized failed, because the device is used. ret is -8020"},
+		failure.NoDevice: {
 			"There is no NPU card on this server.",
 			"There is no NPU chip on this card.",
 			"Failed to get card number.",
 			"Invalid card id.\nError parameter of -i\nUsage: npu-smi info <watch|proc|-h|-m|-l|-t type> [Options...]",
 		},
-		model.ReasonPermission: {
+		failure.Permission: {
 			"Operation not permitted, only root user can run this",
 			"ret is -8002",
 			"bash: /usr/local/bin/npu-smi: Permission denied",
 		},
-		model.ReasonUnsupported: {
+		failure.Unsupported: {
 			"This device does not support querying spod-info.",
 			"NPU is working in SMP mode, does not support querying topo",
 			"This command cannot be executed on a VM/common container.",

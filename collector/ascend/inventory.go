@@ -6,6 +6,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // ParseMapping reads the output of npu-smi info -m, which has a line for every
@@ -27,7 +28,7 @@ func ParseMapping(out []byte) (model.Report, error) {
 		}
 	}
 	if r.Announced == 0 {
-		return model.Report{}, model.Errorf(model.ReasonParse, "no chip in the mapping")
+		return model.Report{}, failure.Errorf(failure.Parse, "no chip in the mapping")
 	}
 	return r, nil
 }
@@ -63,7 +64,7 @@ func ParseList(out []byte) (model.Report, error) {
 		}
 	}
 	if cards == 0 && listed == 0 {
-		return model.Report{}, model.Errorf(model.ReasonParse, "no card in the list")
+		return model.Report{}, failure.Errorf(failure.Parse, "no card in the list")
 	}
 	return model.Report{Announced: max(cards, listed, chips)}, nil
 }

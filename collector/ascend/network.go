@@ -7,6 +7,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // networkDetails are the commands of hccn_tool: those of a die's one RoCE port, and for
@@ -155,15 +156,15 @@ func parseOptical(out []byte, cards []model.Device) (model.Report, error) {
 
 // ClassifyNetwork returns what an error text of hccn_tool means. Most go to stderr, and
 // exit statuses collide, so the sentence decides.
-func ClassifyNetwork(text []byte) (model.Reason, string, bool) {
+func ClassifyNetwork(text []byte) (failure.Reason, string, bool) {
 	return smitext.Match(text, append(smitext.LoaderPatterns(), []smitext.Pattern{
-		{Text: "hccn_tool is busy", Reason: model.ReasonBusy},
-		{Text: "i2c is busy", Reason: model.ReasonBusy},
-		{Text: "Control link unreachable", Reason: model.ReasonBusy}, // the other die reads the module
-		{Text: "is not supported on this product", Reason: model.ReasonUnsupported},
-		{Text: "Optical module is not present", Reason: model.ReasonUnsupported}, // to -optical, an answer
-		{Text: "permission denied", Reason: model.ReasonPermission},
-		{Text: "The device is not exist", Reason: model.ReasonNoDevice},
-		{Text: "Get device health status failed", Reason: model.ReasonDriver},
+		{Text: "hccn_tool is busy", Reason: failure.Busy},
+		{Text: "i2c is busy", Reason: failure.Busy},
+		{Text: "Control link unreachable", Reason: failure.Busy}, // the other die reads the module
+		{Text: "is not supported on this product", Reason: failure.Unsupported},
+		{Text: "Optical module is not present", Reason: failure.Unsupported}, // to -optical, an answer
+		{Text: "permission denied", Reason: failure.Permission},
+		{Text: "The device is not exist", Reason: failure.NoDevice},
+		{Text: "Get device health status failed", Reason: failure.Driver},
 	}...))
 }

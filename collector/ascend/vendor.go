@@ -9,6 +9,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // Vendor says how npu-smi and hccn_tool are asked. One npu-smi info holds what is needed
@@ -80,30 +81,30 @@ func resolve(name string, devices []model.Device) string {
 
 // Classify returns what an error text of npu-smi or of the driver's interface
 // (DCMI) means. Nearly all of them are printed to stdout, some with exit status 0.
-func Classify(text []byte) (model.Reason, string, bool) {
+func Classify(text []byte) (failure.Reason, string, bool) {
 	reason, line, ok := smitext.Match(text, append(smitext.LoaderPatterns(), []smitext.Pattern{
-		{Text: "-8020", Reason: model.ReasonBusy},
-		{Text: "the device is used", Reason: model.ReasonBusy},
-		{Text: "-8005", Reason: model.ReasonDriver},
-		{Text: "dcmi module initialize failed", Reason: model.ReasonDriver},
-		{Text: "dcmi model initialized failed", Reason: model.ReasonDriver},
-		{Text: "-8012", Reason: model.ReasonDriver},
-		{Text: "-8002", Reason: model.ReasonPermission},
-		{Text: "Operation not permitted", Reason: model.ReasonPermission},
-		{Text: "Permission denied", Reason: model.ReasonPermission},
-		{Text: "There is no NPU", Reason: model.ReasonNoDevice},
-		{Text: "Failed to get card number", Reason: model.ReasonNoDevice},
-		{Text: "Invalid card id", Reason: model.ReasonNoDevice},
-		{Text: "does not support", Reason: model.ReasonUnsupported},
-		{Text: "-8255", Reason: model.ReasonUnsupported},
-		{Text: "cannot be executed on a VM", Reason: model.ReasonUnsupported},
-		{Text: "Command or option is not found", Reason: model.ReasonUnsupported},
-		{Text: "Error parameter of", Reason: model.ReasonUnsupported},
+		{Text: "-8020", Reason: failure.Busy},
+		{Text: "the device is used", Reason: failure.Busy},
+		{Text: "-8005", Reason: failure.Driver},
+		{Text: "dcmi module initialize failed", Reason: failure.Driver},
+		{Text: "dcmi model initialized failed", Reason: failure.Driver},
+		{Text: "-8012", Reason: failure.Driver},
+		{Text: "-8002", Reason: failure.Permission},
+		{Text: "Operation not permitted", Reason: failure.Permission},
+		{Text: "Permission denied", Reason: failure.Permission},
+		{Text: "There is no NPU", Reason: failure.NoDevice},
+		{Text: "Failed to get card number", Reason: failure.NoDevice},
+		{Text: "Invalid card id", Reason: failure.NoDevice},
+		{Text: "does not support", Reason: failure.Unsupported},
+		{Text: "-8255", Reason: failure.Unsupported},
+		{Text: "cannot be executed on a VM", Reason: failure.Unsupported},
+		{Text: "Command or option is not found", Reason: failure.Unsupported},
+		{Text: "Error parameter of", Reason: failure.Unsupported},
 		// A question without one of its parameters, where another version needs none.
-		{Text: "Must input parameter of", Reason: model.ReasonUnsupported},
-		{Text: "This command must input", Reason: model.ReasonUnsupported},
+		{Text: "Must input parameter of", Reason: failure.Unsupported},
+		{Text: "This command must input", Reason: failure.Unsupported},
 	}...))
-	if reason == model.ReasonDriver && bytes.Contains(text, []byte("cannot open shared object")) {
+	if reason == failure.Driver && bytes.Contains(text, []byte("cannot open shared object")) {
 		line = fmt.Sprintf("%s (LD_LIBRARY_PATH must name the driver's lib64 folders)", line)
 	}
 	return reason, line, ok

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
@@ -25,13 +26,13 @@ const inside = "HOST_TEST_INSIDE"
 // seen is what one look from other namespaces gave.
 type seen struct {
 	Containers map[string]model.Container
-	Reason     model.Reason
+	Reason     failure.Reason
 }
 
 func lookAt(procfs string, pids []string) seen {
 	l := Looker{Procfs: process.FS(procfs), PodLogs: "/none", Containers: true}
 	look := l.Look(listed(pids...), time.Now())
-	return seen{containersOf(look), model.ReasonOf(look.Err)}
+	return seen{containersOf(look), failure.ReasonOf(look.Err)}
 }
 
 // TestKernel places processes in cgroups that are named as a pod's container, below which
@@ -62,7 +63,7 @@ func TestKernel(t *testing.T) {
 	if diff := cmp.Diff(want, from["host"]); diff != "" {
 		t.Errorf("from a container with the host's procfs (-want +got):\n%s", diff)
 	}
-	if own := from["own"]; own.Reason != model.ReasonUnsupported || len(own.Containers) > 0 {
+	if own := from["own"]; own.Reason != failure.Unsupported || len(own.Containers) > 0 {
 		t.Errorf("from a foreign PID namespace: %+v", own)
 	}
 }

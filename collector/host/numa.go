@@ -15,6 +15,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 const (
@@ -41,22 +42,22 @@ type NUMA struct {
 	Warnings model.Warnings
 }
 
-// ReadNUMA reads all nodes below sysfs, usually /sys. The error is a *model.Error:
+// ReadNUMA reads all nodes below sysfs, usually /sys. The error is a *failure.Error:
 // not_found when there is no such folder, permission when it may not be read, unsupported
 // when it has no NUMA nodes. A file that cannot be read costs its own readings only and is
 // a warning.
 func ReadNUMA(sysfs string) (NUMA, error) {
 	if _, err := os.Stat(sysfs); err != nil {
-		return NUMA{}, model.Errorf(model.ReasonNotFound, "reading NUMA nodes below %q: %w", sysfs, model.Cause(err))
+		return NUMA{}, failure.Errorf(failure.NotFound, "reading NUMA nodes below %q: %w", sysfs, failure.Cause(err))
 	}
 	ids, err := nodeIDs(sysfs)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return NUMA{}, model.Errorf(model.ReasonPermission, "reading NUMA nodes: %w", model.Cause(err))
+		return NUMA{}, failure.Errorf(failure.Permission, "reading NUMA nodes: %w", failure.Cause(err))
 	case err != nil:
-		return NUMA{}, model.Errorf(model.ReasonUnsupported, "reading NUMA nodes: %w", model.Cause(err))
+		return NUMA{}, failure.Errorf(failure.Unsupported, "reading NUMA nodes: %w", failure.Cause(err))
 	case len(ids) == 0:
-		return NUMA{}, model.Errorf(model.ReasonUnsupported, "reading NUMA nodes: the kernel shows none in %s", nodeDir)
+		return NUMA{}, failure.Errorf(failure.Unsupported, "reading NUMA nodes: the kernel shows none in %s", nodeDir)
 	}
 	var n NUMA
 	for _, id := range ids {
@@ -104,7 +105,7 @@ func readNode(sysfs string, id int, all []int, w *model.Warnings) Node {
 			readings, err = file.parse(string(text))
 		}
 		if err != nil {
-			w.Add("node%d: reading %s: %v", id, file.name, model.Cause(err))
+			w.Add("node%d: reading %s: %v", id, file.name, failure.Cause(err))
 		}
 		n.Readings = append(n.Readings, readings...)
 	}

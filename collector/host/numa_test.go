@@ -15,6 +15,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // sysfsTree is a fake sysfs: file names below devices/system/node and what they hold.
@@ -135,13 +136,13 @@ func TestReadNUMA(t *testing.T) {
 func TestReadNUMAFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		sysfs string
-		want  model.Reason
+		want  failure.Reason
 	}{
-		"no sysfs":              {filepath.Join(t.TempDir(), "none"), model.ReasonNotFound},
-		"a kernel without NUMA": {t.TempDir(), model.ReasonUnsupported},
-		"no node":               {sysfsTree{"online": "\n"}.write(t), model.ReasonUnsupported},
+		"no sysfs":              {filepath.Join(t.TempDir(), "none"), failure.NotFound},
+		"a kernel without NUMA": {t.TempDir(), failure.Unsupported},
+		"no node":               {sysfsTree{"online": "\n"}.write(t), failure.Unsupported},
 	} {
-		if got, err := ReadNUMA(c.sysfs); model.ReasonOf(err) != c.want || len(got.Nodes) > 0 {
+		if got, err := ReadNUMA(c.sysfs); failure.ReasonOf(err) != c.want || len(got.Nodes) > 0 {
 			t.Errorf("%s: %v, %v, want %s", name, got, err, c.want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // maxMaps is the most that is read of a process's numa_maps, in bytes: some 100,000
@@ -59,7 +60,7 @@ func (l *Looker) sumAll(processes map[string]listedProcess) nodeMemory {
 		switch {
 		case !l.isStill(p): // its number may be another's
 		case err != nil:
-			memory.warnings.Add("the memory of process %s by node is not known: %v", pid, model.Cause(err))
+			memory.warnings.Add("the memory of process %s by node is not known: %v", pid, failure.Cause(err))
 		default:
 			memory.bytes[pid] = bytesOn
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // kubernetesName matches what Kubernetes could call something.
@@ -57,9 +58,9 @@ func folders(dir string, w *model.Warnings) (names []string) {
 	switch {
 	case err == nil, errors.Is(err, fs.ErrNotExist):
 	case errors.Is(err, fs.ErrPermission): // newer kubelets make the folder root's alone
-		w.Add("reading the names of pods in %s: %v; it takes uid 0 or a group that may read the folder", dir, model.Cause(err))
+		w.Add("reading the names of pods in %s: %v; it takes uid 0 or a group that may read the folder", dir, failure.Cause(err))
 	default:
-		w.Add("reading the names of pods in %s: %v", dir, model.Cause(err))
+		w.Add("reading the names of pods in %s: %v", dir, failure.Cause(err))
 	}
 	for _, e := range entries {
 		if e.IsDir() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
@@ -29,7 +30,7 @@ type Looker struct {
 
 // Look is what one look at the listed processes found.
 type Look struct {
-	// Err is why no process could be looked at, a *model.Error: unsupported where the numbers
+	// Err is why no process could be looked at, a *failure.Error: unsupported where the numbers
 	// of Procfs are not those of the host, which the vendors' drivers know; not_found and
 	// permission where Procfs cannot be read.
 	Err      error
@@ -126,7 +127,7 @@ func ContainerOf(procfs process.FS, pid int) model.Container {
 func readContainer(procfs process.FS, pid int) (model.Container, error) {
 	text, err := os.ReadFile(processFile(procfs, pid, "cgroup"))
 	if err != nil {
-		return model.Container{}, fmt.Errorf("reading its cgroup: %w", model.Cause(err))
+		return model.Container{}, fmt.Errorf("reading its cgroup: %w", failure.Cause(err))
 	}
 	c, err := parseCgroup(string(text))
 	if err != nil {
@@ -159,13 +160,13 @@ func (l *Looker) addPodNames(found *Look) {
 // they cannot be looked up.
 func checkProcfs(procfs process.FS) error {
 	if _, err := os.Stat(string(procfs)); err != nil {
-		return model.Errorf(model.ReasonNotFound, "reading processes below %q: %w", procfs, model.Cause(err))
+		return failure.Errorf(failure.NotFound, "reading processes below %q: %w", procfs, failure.Cause(err))
 	}
 	if err := procfs.CheckHostPIDs(); err != nil {
-		return model.Errorf(model.ReasonUnsupported, "%w: the PIDs that the tools print are not those of its processes", err)
+		return failure.Errorf(failure.Unsupported, "%w: the PIDs that the tools print are not those of its processes", err)
 	}
 	if _, ok := procfs.Stat(1); !ok {
-		return model.Errorf(model.ReasonPermission, "%s hides the processes of other users", procfs)
+		return failure.Errorf(failure.Permission, "%s hides the processes of other users", procfs)
 	}
 	return nil
 }

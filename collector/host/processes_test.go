@@ -11,6 +11,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
@@ -105,27 +106,27 @@ func TestWhoseNumbers(t *testing.T) {
 	type procfs = processtest.Procfs
 	for name, c := range map[string]struct {
 		change func(procfs) // from the host's
-		want   model.Reason
+		want   failure.Reason
 	}{
 		"the host's":                        {func(procfs) {}, ""},
 		"the host's, seen from a container": {func(p procfs) { p.FromContainer(t) }, ""},
 		"a container's": {func(p procfs) {
 			p.FromContainer(t)
 			p.End(t, 2)
-		}, model.ReasonUnsupported},
+		}, failure.Unsupported},
 		"a container's with a process that is called so": {func(p procfs) {
 			p.FromContainer(t)
 			p.Add(t, 2, processtest.Process{Name: "kthreadd"})
-		}, model.ReasonUnsupported},
-		"one that we are not in": {func(p procfs) { must(t, os.RemoveAll(p.Path("self"))) }, model.ReasonUnsupported},
-		"one that hides others":  {func(p procfs) { p.End(t, 1) }, model.ReasonPermission},
-		"none":                   {func(p procfs) { must(t, os.RemoveAll(p.Path(""))) }, model.ReasonNotFound},
+		}, failure.Unsupported},
+		"one that we are not in": {func(p procfs) { must(t, os.RemoveAll(p.Path("self"))) }, failure.Unsupported},
+		"one that hides others":  {func(p procfs) { p.End(t, 1) }, failure.Permission},
+		"none":                   {func(p procfs) { must(t, os.RemoveAll(p.Path(""))) }, failure.NotFound},
 	} {
 		p := processtest.Host(t, map[int]processtest.Process{100: {Cgroup: cgroups + "/" + id("a")}})
 		c.change(p)
 		l := Looker{Procfs: process.FS(p), PodLogs: t.TempDir(), Containers: true}
 		look := l.Look(listed("100"), time.Now())
-		if reason := model.ReasonOf(look.Err); reason != c.want || (len(look.processes) == 1) != (c.want == "") {
+		if reason := failure.ReasonOf(look.Err); reason != c.want || (len(look.processes) == 1) != (c.want == "") {
 			t.Errorf("%s: %q (%v), %d processes, want %q", name, reason, look.Err, len(look.processes), c.want)
 		}
 	}

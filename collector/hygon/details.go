@@ -7,19 +7,14 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
-// beside is what the table lacks at every poll.
-func beside() []model.Command {
-	return []model.Command{
-		{Name: "memory", Args: show("meminfo", "vram"), Parse: parseText(memoryRows)},
-		{Name: "processes", Processes: true, Args: show("pids"), Parse: orRefused(parseProcesses)},
-	}
-}
-
-// commands are the others, each of which answers for all cards.
+// commands are those beside the table, each of which answers for all cards.
 func commands() []model.Command {
 	return []model.Command{
+		{Name: "memory", EveryPoll: true, Args: show("meminfo", "vram"), Parse: parseText(memoryRows)},
+		{Name: "processes", EveryPoll: true, Processes: true, Args: show("pids"), Parse: orRefused(parseProcesses)},
 		{Name: "list", Part: "names", Inventory: true, Args: show("productname"), Parse: model.IgnoreCards(parseList)},
 		{Name: "list", Part: "buses", Inventory: true, Every: time.Minute, Args: show("bus"), Parse: model.IgnoreCards(parseList)},
 		{Name: "list", Part: "ids", Inventory: true, Args: show("uniqueid"), Parse: model.IgnoreCards(parseList)},
@@ -42,8 +37,8 @@ func show(what string, kind ...string) func(model.Device) [][]string {
 func orRefused(parse func([]byte) (model.Report, error)) func([]byte, []model.Device) (model.Report, error) {
 	return func(out []byte, _ []model.Device) (model.Report, error) {
 		r, err := parse(out)
-		if model.ReasonOf(err) == model.ReasonParse && bytes.Contains(out, []byte(endLine)) {
-			err = model.Errorf(model.ReasonUnsupported, "%w", err)
+		if failure.ReasonOf(err) == failure.Parse && bytes.Contains(out, []byte(endLine)) {
+			err = failure.Errorf(failure.Unsupported, "%w", err)
 		}
 		return r, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/hygon"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -28,7 +29,7 @@ func cards() (all []model.Device) {
 // parserOf finds the command whose output a text is: its name begins with the command's flag.
 func parserOf(name string) modeltest.Parse {
 	v := hygon.Vendor()
-	for _, c := range slices.Concat(v.Beside, v.Commands) {
+	for _, c := range v.Commands {
 		kind, _, _ := strings.Cut(name, "-")
 		if flag := c.Args(model.Device{})[0][0]; flag == "--"+kind {
 			return func(out []byte) (model.Report, error) { return c.Parse(out, cards()) }
@@ -47,13 +48,13 @@ func TestCaptures(t *testing.T) {
 
 // An operator acts on the class of a failure, and would look for a broken card where the driver is not loaded.
 func TestClassify(t *testing.T) {
-	for text, want := range map[string]model.Reason{
-		"hy-smi: error while loading shared libraries: librocm_smi64.so.2: cannot open shared object file\n": model.ReasonDriver,
-		"ERROR: 1 Driver not initialized (hycu not found in modules)\n":                                      model.ReasonDriver,
-		"Unable to open /dev/kfd\n":                                     model.ReasonDriver,
-		"PermissionError: [Errno 13] Permission denied: '/dev/kfd'\n":   model.ReasonPermission,
-		"usage: hy-smi [-h]\nerror: unrecognized arguments: --showpids": model.ReasonUnsupported,
-		"could not open process directory\n":                            model.ReasonUnsupported,
+	for text, want := range map[string]failure.Reason{
+		"hy-smi: error while loading shared libraries: librocm_smi64.so.2: cannot open shared object file\n": failure.Driver,
+		"ERROR: 1 Driver not initialized (hycu not found in modules)\n":                                      failure.Driver,
+		"Unable to open /dev/kfd\n":                                     failure.Driver,
+		"PermissionError: [Errno 13] Permission denied: '/dev/kfd'\n":   failure.Permission,
+		"usage: hy-smi [-h]\nerror: unrecognized arguments: --showpids": failure.Unsupported,
+		"could not open process directory\n":                            failure.Unsupported,
 		"Segmentation fault\n":                                          "",
 	} {
 		if got, line, _ := hygon.Classify([]byte(text)); got != want || (want != "") != (line != "") {
@@ -66,7 +67,7 @@ func TestClassify(t *testing.T) {
 // range, and the end of a table changes no card before it.
 func FuzzParse(f *testing.F) {
 	v := hygon.Vendor()
-	commands := slices.Concat([]model.Command{v.Table}, v.Beside, v.Commands)
+	commands := slices.Concat([]model.Command{v.Table}, v.Commands)
 	for _, name := range modeltest.Glob(f, "testdata/*.txt") {
 		for i := range commands {
 			f.Add(modeltest.Read(f, name), uint8(i))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // parseList reads the output of --showproductname, --showbus, --showuniqueid and --healthcheck, each of which has a part
@@ -41,7 +42,7 @@ func parseList(out []byte) (model.Report, error) {
 		}
 	}
 	if r.Announced = len(r.Listed); r.Announced == 0 {
-		return model.Report{}, model.Errorf(model.ReasonParse, "no card in the list")
+		return model.Report{}, failure.Errorf(failure.Parse, "no card in the list")
 	}
 	return r, nil
 }
@@ -56,7 +57,7 @@ func parseVersion(out []byte) (model.Report, error) {
 	}
 	m := driverVersion.FindSubmatch(out)
 	if m == nil {
-		return model.Report{}, model.Errorf(model.ReasonParse, "no driver version in the output")
+		return model.Report{}, failure.Errorf(failure.Parse, "no driver version in the output")
 	}
 	return model.Report{Tool: &model.Tool{Name: "hy-smi", DriverVersion: string(m[1])}}, nil
 }
@@ -99,7 +100,7 @@ func parseProcesses(out []byte) (model.Report, error) {
 		return model.Report{}, err
 	}
 	if !bytes.Contains(out, []byte("PIDs for KFD processes")) && !bytes.Contains(out, []byte("No KFD PIDs")) {
-		return model.Report{}, model.Errorf(model.ReasonParse, "no list of processes in the output")
+		return model.Report{}, failure.Errorf(failure.Parse, "no list of processes in the output")
 	}
 	var r model.Report
 	var p model.Process

@@ -7,6 +7,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // words is one line for each header word that is a metric. VRAM% is none: it is a rounded share of bytes that another
@@ -40,7 +41,7 @@ func checkBanner(out []byte) error {
 	if m == nil || len(m[1]) == 0 {
 		return nil
 	}
-	return model.Errorf(model.ReasonParse, "the banner is that of %.40q, not of hy-smi, which has no name in it", m[1])
+	return failure.Errorf(failure.Parse, "the banner is that of %.40q, not of hy-smi, which has no name in it", m[1])
 }
 
 // tableParser reads the rows below a header.
@@ -51,8 +52,8 @@ type tableParser struct {
 	cards  map[string]bool // cards read
 }
 
-// ParseTable reads the output of hy-smi without arguments. It fails with model.ReasonParse when the output is another
-// program's or holds no whole card, and with model.ReasonNoDevice when the table is empty.
+// ParseTable reads the output of hy-smi without arguments. It fails with failure.Parse when the output is another
+// program's or holds no whole card, and with failure.NoDevice when the table is empty.
 func ParseTable(out []byte) (model.Report, error) {
 	if err := checkBanner(out); err != nil {
 		return model.Report{}, err
@@ -64,9 +65,9 @@ func ParseTable(out []byte) (model.Report, error) {
 	isCut := banner.Match(out) && !bytes.Contains(out, []byte(endLine))
 	switch {
 	case len(p.report.Devices) == 0 && p.header != nil && p.report.Warnings.Count == 0 && !isCut:
-		return model.Report{}, model.Errorf(model.ReasonNoDevice, "the tool lists no card")
+		return model.Report{}, failure.Errorf(failure.NoDevice, "the tool lists no card")
 	case len(p.report.Devices) == 0:
-		return model.Report{}, model.Errorf(model.ReasonParse, "no complete card in the output")
+		return model.Report{}, failure.Errorf(failure.Parse, "no complete card in the output")
 	case isCut:
 		p.report.Warn("the table has no end line: cards may be missing")
 	}

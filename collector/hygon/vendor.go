@@ -7,6 +7,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // Vendor says how hy-smi is asked. Only reading commands are in it: the same program also sets clocks and resets cards.
@@ -16,7 +17,6 @@ func Vendor() model.Vendor {
 		Name:     "hygon",
 		Tools:    []string{"hy-smi", "/opt/hyhal/bin/hy-smi"}, // the second is where the driver puts it
 		Table:    model.Command{Name: "table", Args: model.SameArgs([]string{}), Parse: model.IgnoreCards(ParseTable)},
-		Beside:   beside(),
 		Commands: commands(),
 		Resolve:  resolve,
 		Classify: Classify,
@@ -31,18 +31,18 @@ func resolve(name string, _ []model.Device) string {
 
 // Classify returns what an error text means. Nobody has published one of hy-smi: these are the words of its ancestor
 // rocm-smi, of the system, and of programs that do not know an option.
-func Classify(text []byte) (model.Reason, string, bool) {
+func Classify(text []byte) (failure.Reason, string, bool) {
 	return smitext.Match(text, append(smitext.LoaderPatterns(), []smitext.Pattern{
-		{Text: "permission denied", Reason: model.ReasonPermission},
-		{Text: "not permitted", Reason: model.ReasonPermission},
-		{Text: "could not open process directory", Reason: model.ReasonUnsupported}, // a container without /sys/kernel/debug
-		{Text: "unrecognized argument", Reason: model.ReasonUnsupported},
-		{Text: "unrecognized option", Reason: model.ReasonUnsupported},
-		{Text: "invalid option", Reason: model.ReasonUnsupported},
-		{Text: "not supported", Reason: model.ReasonUnsupported},
-		{Text: "no such device", Reason: model.ReasonNoDevice},
-		{Text: "is busy", Reason: model.ReasonBusy},
-		{Text: "driver", Reason: model.ReasonDriver},
-		{Text: "unable to", Reason: model.ReasonDriver},
+		{Text: "permission denied", Reason: failure.Permission},
+		{Text: "not permitted", Reason: failure.Permission},
+		{Text: "could not open process directory", Reason: failure.Unsupported}, // a container without /sys/kernel/debug
+		{Text: "unrecognized argument", Reason: failure.Unsupported},
+		{Text: "unrecognized option", Reason: failure.Unsupported},
+		{Text: "invalid option", Reason: failure.Unsupported},
+		{Text: "not supported", Reason: failure.Unsupported},
+		{Text: "no such device", Reason: failure.NoDevice},
+		{Text: "is busy", Reason: failure.Busy},
+		{Text: "driver", Reason: failure.Driver},
+		{Text: "unable to", Reason: failure.Driver},
 	}...))
 }

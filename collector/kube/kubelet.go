@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/kubelet/pkg/apis/podresources/v1"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 const (
@@ -59,13 +59,13 @@ type Claim struct {
 	Shared bool
 }
 
-// Claims returns the allocated devices of the known vendors, each at least once. The error is a *model.Error.
+// Claims returns the allocated devices of the known vendors, each at least once. The error is a *failure.Error.
 func (k Kubelet) Claims(ctx context.Context) ([]Claim, error) {
 	ctx, cancel := context.WithTimeout(ctx, min(k.Timeout, maxTimeout))
 	defer cancel()
 	answer, err := k.list(ctx)
 	if err != nil {
-		return nil, model.Errorf(reasonOf(err), "asking the kubelet at %q: %s", k.Socket, smitext.Excerpt([]byte(err.Error())))
+		return nil, failure.Errorf(reasonOf(err), "asking the kubelet at %q: %s", k.Socket, smitext.Excerpt([]byte(err.Error())))
 	}
 	var claims []Claim
 	add := func(pod *v1.PodResources, container, resource, id, resourceClaim string) {
@@ -113,33 +113,33 @@ func (k Kubelet) list(ctx context.Context) (*v1.ListPodResourcesResponse, error)
 }
 
 // reasonOf is the class of an error of dialing or of gRPC.
-func reasonOf(err error) model.Reason {
+func reasonOf(err error) failure.Reason {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return model.ReasonNotFound
+		return failure.NotFound
 	case errors.Is(err, fs.ErrPermission):
-		return model.ReasonPermission
+		return failure.Permission
 	}
 	if opErr := (*net.OpError)(nil); errors.As(err, &opErr) {
 		if errors.Is(err, context.DeadlineExceeded) {
-			return model.ReasonTimeout
+			return failure.Timeout
 		}
-		return model.ReasonDriver
+		return failure.Driver
 	}
 	switch s := status.Convert(err); s.Code() {
 	case codes.DeadlineExceeded:
-		return model.ReasonTimeout
+		return failure.Timeout
 	case codes.PermissionDenied, codes.Unauthenticated:
-		return model.ReasonPermission
+		return failure.Permission
 	case codes.ResourceExhausted: // gRPC's own bound, or the kubelet's rate limit
 		if strings.Contains(s.Message(), "larger than max") {
-			return model.ReasonOutputTooLarge
+			return failure.OutputTooLarge
 		}
-		return model.ReasonBusy
+		return failure.Busy
 	case codes.Unimplemented:
-		return model.ReasonUnsupported
+		return failure.Unsupported
 	case codes.Unavailable:
-		return model.ReasonDriver
+		return failure.Driver
 	}
-	return model.ReasonExit
+	return failure.Exit
 }

@@ -19,7 +19,7 @@ import (
 	v1 "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/kube/kubetest"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -79,26 +79,26 @@ func TestFailures(t *testing.T) {
 	folder := t.TempDir()
 	for name, c := range map[string]struct {
 		socket string
-		reason model.Reason
+		reason failure.Reason
 		text   string
 	}{
-		"no socket":         {filepath.Join(folder, "none"), model.ReasonNotFound, "no such file"},
-		"nobody listens":    {notServed.Socket, model.ReasonDriver, "connection refused"},
-		"no socket at all":  {folder, model.ReasonDriver, "connection refused"},
-		"no gRPC":           {greets(t, raw, "SSH-2.0-OpenSSH_9.2\r\n\r\n"), model.ReasonDriver, "Unavailable"},
-		"17 MiB":            {large.Socket, model.ReasonOutputTooLarge, "larger than max"},
-		"a rate limit":      {refuses(codes.ResourceExhausted, "rejected by rate limit"), model.ReasonBusy, "rejected by rate limit"},
-		"forbidden":         {refuses(codes.PermissionDenied, "go away"), model.ReasonPermission, "go away"},
-		"no such API":       {refuses(codes.Unimplemented, "no"), model.ReasonUnsupported, "no"},
-		"starting":          {refuses(codes.Unavailable, "wait"), model.ReasonDriver, "wait"},
-		"too slow itself":   {refuses(codes.DeadlineExceeded, "late"), model.ReasonTimeout, "late"},
-		"an error":          {refuses(codes.Internal, "ünglück\n\x1b[31mand more"), model.ReasonExit, "ünglück  [31mand more"},
-		"an endless reason": {refuses(codes.Unknown, strings.Repeat("x", 5000)), model.ReasonExit, "xxx"},
+		"no socket":         {filepath.Join(folder, "none"), failure.NotFound, "no such file"},
+		"nobody listens":    {notServed.Socket, failure.Driver, "connection refused"},
+		"no socket at all":  {folder, failure.Driver, "connection refused"},
+		"no gRPC":           {greets(t, raw, "SSH-2.0-OpenSSH_9.2\r\n\r\n"), failure.Driver, "Unavailable"},
+		"17 MiB":            {large.Socket, failure.OutputTooLarge, "larger than max"},
+		"a rate limit":      {refuses(codes.ResourceExhausted, "rejected by rate limit"), failure.Busy, "rejected by rate limit"},
+		"forbidden":         {refuses(codes.PermissionDenied, "go away"), failure.Permission, "go away"},
+		"no such API":       {refuses(codes.Unimplemented, "no"), failure.Unsupported, "no"},
+		"starting":          {refuses(codes.Unavailable, "wait"), failure.Driver, "wait"},
+		"too slow itself":   {refuses(codes.DeadlineExceeded, "late"), failure.Timeout, "late"},
+		"an error":          {refuses(codes.Internal, "ünglück\n\x1b[31mand more"), failure.Exit, "ünglück  [31mand more"},
+		"an endless reason": {refuses(codes.Unknown, strings.Repeat("x", 5000)), failure.Exit, "xxx"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ask(t, c.socket)
-			if got != nil || model.ReasonOf(err) != c.reason || !strings.Contains(err.Error(), c.text) || len(err.Error()) > 400 {
-				t.Errorf("got %v and %v of the class %q, want the class %s and %q", got, err, model.ReasonOf(err), c.reason, c.text)
+			if got != nil || failure.ReasonOf(err) != c.reason || !strings.Contains(err.Error(), c.text) || len(err.Error()) > 400 {
+				t.Errorf("got %v and %v of the class %q, want the class %s and %q", got, err, failure.ReasonOf(err), c.reason, c.text)
 			}
 		})
 	}
@@ -125,8 +125,8 @@ func greets(t *testing.T, k *kubetest.Kubelet, text string) string {
 }
 
 func TestReasonOfDialing(t *testing.T) {
-	for number, want := range map[syscall.Errno]model.Reason{
-		syscall.ENOENT: model.ReasonNotFound, syscall.EACCES: model.ReasonPermission, syscall.EPERM: model.ReasonPermission, syscall.EAGAIN: model.ReasonDriver,
+	for number, want := range map[syscall.Errno]failure.Reason{
+		syscall.ENOENT: failure.NotFound, syscall.EACCES: failure.Permission, syscall.EPERM: failure.Permission, syscall.EAGAIN: failure.Driver,
 	} {
 		if got := reasonOf(&net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", number)}); got != want {
 			t.Errorf("%v is of the class %s, want %s", number, got, want)
@@ -148,8 +148,8 @@ func TestTimeout(t *testing.T) {
 	defer listener.Close()
 	for _, socket := range []string{k.Socket, mute.Socket} {
 		_, err := Kubelet{Socket: socket, Timeout: 100 * time.Millisecond}.Claims(t.Context())
-		if model.ReasonOf(err) != model.ReasonTimeout {
-			t.Errorf("%v is of the class %s", err, model.ReasonOf(err))
+		if failure.ReasonOf(err) != failure.Timeout {
+			t.Errorf("%v is of the class %s", err, failure.ReasonOf(err))
 		}
 	}
 	select {
@@ -169,7 +169,7 @@ func TestRestart(t *testing.T) {
 			t.Errorf("got %v and %v", got, err)
 		}
 		stop()
-		if _, err := ask(t, k.Socket); model.ReasonOf(err) != model.ReasonDriver {
+		if _, err := ask(t, k.Socket); failure.ReasonOf(err) != failure.Driver {
 			t.Errorf("while no kubelet runs: %v", err)
 		}
 	}
@@ -190,7 +190,7 @@ func TestNothingGrows(t *testing.T) {
 	round := func(n int) {
 		for range n {
 			for _, socket := range []string{dead.Socket, rude.Socket} {
-				if _, err := ask(t, socket); model.ReasonOf(err) != model.ReasonDriver {
+				if _, err := ask(t, socket); failure.ReasonOf(err) != failure.Driver {
 					t.Fatal(err)
 				}
 			}

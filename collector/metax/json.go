@@ -9,6 +9,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // jsonRows read the parts of mx-smi -j that no other text has.
@@ -33,7 +34,7 @@ func parseJSON(out []byte, cards []model.Device) (model.Report, error) {
 	decoder := json.NewDecoder(bytes.NewReader(out[begin:]))
 	decoder.UseNumber()
 	if err := decoder.Decode(&host); err != nil {
-		return model.Report{}, model.Errorf(model.ReasonParse, "reading the object: %w", err)
+		return model.Report{}, failure.Errorf(failure.Parse, "reading the object: %w", err)
 	}
 	var blocks []smitext.Block
 	for _, bus := range stdslices.Sorted(maps.Keys(host)) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // withheld ends the reason mx-smi -L gives for a card that exists on the host but
@@ -50,7 +51,7 @@ func ParseList(out []byte) (model.Report, error) {
 		}
 	}
 	if len(known) == 0 {
-		return model.Report{}, model.Errorf(model.ReasonParse, "no card in the list")
+		return model.Report{}, failure.Errorf(failure.Parse, "no card in the list")
 	}
 	return r, nil
 }

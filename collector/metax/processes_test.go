@@ -7,6 +7,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/metax"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 const oneCard = `| GPU         NAME                   | Bus-id              | GPU-Util             |
@@ -44,7 +45,7 @@ func TestNoiseThatNamesATool(t *testing.T) {
 	if _, err := metax.ParseTable([]byte("[INFO] wrapper for mx-smi version: 1.0\nusing other-smi version: 2\n" + oneCard)); err != nil {
 		t.Errorf("noise before a good table: %v", err)
 	}
-	if _, err := metax.ParseTable([]byte("other-smi  version: 2\n" + oneCard)); model.ReasonOf(err) != model.ReasonParse {
+	if _, err := metax.ParseTable([]byte("other-smi  version: 2\n" + oneCard)); failure.ReasonOf(err) != failure.Parse {
 		t.Errorf("another tool's output: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // Header words of the cells that name a card, slice or process.
@@ -58,8 +59,8 @@ type tableParser struct {
 }
 
 // ParseTable reads the output of mx-smi without arguments. It fails with
-// model.ReasonParse when the output is another program's or holds no whole card, and
-// with model.ReasonNoDevice when the table says that no GPU is attached.
+// failure.Parse when the output is another program's or holds no whole card, and
+// with failure.NoDevice when the table says that no GPU is attached.
 func ParseTable(out []byte) (model.Report, error) {
 	p := &tableParser{cards: map[string]bool{}, slices: map[[2]string]bool{}, holdings: map[[2]string]holding{}}
 	reader := smitext.TableReader{
@@ -78,9 +79,9 @@ func ParseTable(out []byte) (model.Report, error) {
 	case err != nil:
 		return model.Report{}, err
 	case len(p.report.Devices) == 0 && p.noneAtAll:
-		return model.Report{}, model.Errorf(model.ReasonNoDevice, "the tool says that no GPU is attached")
+		return model.Report{}, failure.Errorf(failure.NoDevice, "the tool says that no GPU is attached")
 	case len(p.report.Devices) == 0:
-		return model.Report{}, model.Errorf(model.ReasonParse, "no complete card in the output")
+		return model.Report{}, failure.Errorf(failure.Parse, "no complete card in the output")
 	}
 	return p.report, nil
 }
@@ -103,12 +104,12 @@ func (p *tableParser) outside(line smitext.Line) error {
 func checkBanner(s string) error {
 	if before, ok := strings.CutSuffix(strings.Trim(s, "= "), "System Management Interface Log"); ok {
 		if brand := strings.TrimSpace(before); brand != "MetaX" && brand != "Mars" {
-			return model.Errorf(model.ReasonParse, "the banner is that of %.40q, not of MetaX or Mars", brand)
+			return failure.Errorf(failure.Parse, "the banner is that of %.40q, not of MetaX or Mars", brand)
 		}
 	}
 	if name, rest, _ := strings.Cut(s, " "); strings.HasSuffix(name, "-smi") && !isTool(name) &&
 		strings.HasPrefix(strings.TrimSpace(rest), "version:") {
-		return model.Errorf(model.ReasonParse, "the output is that of %.40q, not of mx-smi or ht-smi", name)
+		return failure.Errorf(failure.Parse, "the output is that of %.40q, not of mx-smi or ht-smi", name)
 	}
 	return nil
 }
@@ -129,7 +130,7 @@ func (p *tableParser) title(cells []string) error {
 		case isTool(first):
 			t.Name, t.Version = strings.ToLower(first), version(rest)
 		case strings.HasSuffix(strings.ToUpper(first), "-SMI"):
-			return model.Errorf(model.ReasonParse, "the title is that of %.40q, not of mx-smi or ht-smi", first)
+			return failure.Errorf(failure.Parse, "the title is that of %.40q, not of mx-smi or ht-smi", first)
 		}
 		for _, f := range []struct {
 			label string

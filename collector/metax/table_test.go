@@ -8,6 +8,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/metax"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -42,19 +43,19 @@ func TestTitle(t *testing.T) {
 }
 
 func TestClassify(t *testing.T) {
-	for want, texts := range map[model.Reason][]string{
-		model.ReasonNoDevice: {"mx-smi  version: 2.2.3\nNo available devices were discovered\n", "Target device is not available"},
-		model.ReasonDriver: {
+	for want, texts := range map[failure.Reason][]string{
+		failure.NoDevice: {"mx-smi  version: 2.2.3\nNo available devices were discovered\n", "Target device is not available"},
+		failure.Driver: {
 			"mx-smi: error while loading shared libraries: libmxsml.so: cannot open shared object file",
 			"Driver is not loaded",
 			"MetaX Kernel Driver Not Found",
 			"Mars Kernel Driver Not Found",
 			"Driver And Vbios Compatibility Check Failed",
 		},
-		model.ReasonBusy:        {"Device is busy"},
-		model.ReasonPermission:  {"open /dev/dri/card0: Permission denied"},
-		model.ReasonUnsupported: {"PARSE ERROR: Argument: -q\n             Couldn't find match for argument\n", "Operation not support in target device"},
-		"":                      {"", "GPU#0 show-pcie-slot Sysfs error: No such file or directory"},
+		failure.Busy:        {"Device is busy"},
+		failure.Permission:  {"open /dev/dri/card0: Permission denied"},
+		failure.Unsupported: {"PARSE ERROR: Argument: -q\n             Couldn't find match for argument\n", "Operation not support in target device"},
+		"":                  {"", "GPU#0 show-pcie-slot Sysfs error: No such file or directory"},
 	} {
 		for _, text := range texts {
 			reason, line, ok := metax.Classify([]byte(text))

@@ -3,6 +3,7 @@ package metax
 import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // Vendor says how mx-smi is asked. Only reading commands are in it: the same
@@ -25,16 +26,16 @@ func ParseTopology(out []byte) (model.Report, error) {
 }
 
 // Classify returns what an error text of mx-smi or of its library means.
-func Classify(text []byte) (model.Reason, string, bool) {
+func Classify(text []byte) (failure.Reason, string, bool) {
 	return smitext.Match(text, append(smitext.LoaderPatterns(), []smitext.Pattern{
-		{Text: "No available devices were discovered", Reason: model.ReasonNoDevice},
-		{Text: "Target device is not available", Reason: model.ReasonNoDevice},
-		{Text: "Driver is not loaded", Reason: model.ReasonDriver},
-		{Text: "Kernel Driver Not Found", Reason: model.ReasonDriver},
-		{Text: "Driver And Vbios Compatibility Check Failed", Reason: model.ReasonDriver},
-		{Text: "Device is busy", Reason: model.ReasonBusy},
-		{Text: "Permission denied", Reason: model.ReasonPermission},
-		{Text: "PARSE ERROR", Reason: model.ReasonUnsupported},
-		{Text: "Operation not support", Reason: model.ReasonUnsupported},
+		{Text: "No available devices were discovered", Reason: failure.NoDevice},
+		{Text: "Target device is not available", Reason: failure.NoDevice},
+		{Text: "Driver is not loaded", Reason: failure.Driver},
+		{Text: "Kernel Driver Not Found", Reason: failure.Driver},
+		{Text: "Driver And Vbios Compatibility Check Failed", Reason: failure.Driver},
+		{Text: "Device is busy", Reason: failure.Busy},
+		{Text: "Permission denied", Reason: failure.Permission},
+		{Text: "PARSE ERROR", Reason: failure.Unsupported},
+		{Text: "Operation not support", Reason: failure.Unsupported},
 	}...))
 }

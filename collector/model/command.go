@@ -1,6 +1,10 @@
 package model
 
-import "time"
+import (
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
+)
 
 // Scope is for whom one call of a command answers.
 type Scope uint8
@@ -29,12 +33,15 @@ type Command struct {
 	// Inventory marks what is asked at every level of detail, Lean what is asked by default, Serials what is asked only
 	// where serial numbers are wanted. The rest is asked for full detail.
 	Inventory, Lean, Serials bool
-	// Processes marks what is asked only where processes are wanted, of the commands beside the table.
+	// EveryPoll marks what is asked at every poll right after the table, about its cards: what a tool does not print in
+	// one answer, such as the processes. One that fails is a warning.
+	EveryPoll bool
+	// Processes marks what is asked only where processes are wanted.
 	Processes bool
 	// When reports whether to ask, by one of the cards that the call is about; nil for always.
 	When func(d *Device) bool
 	// Parse reads standard output, whole or cut after a line. Cards are those that the call is about; readings are of no
-	// other. It must not keep out. Its error is an *Error.
+	// other. It must not keep out. Its error is a *failure.Error.
 	Parse func(out []byte, cards []Device) (Report, error)
 	// Enough reports whether all cards are in what was printed, of a command that never ends by itself; else nil.
 	Enough func(out []byte, cards []Device) bool
@@ -57,7 +64,7 @@ func IgnoreCards(parse func(out []byte) (Report, error)) func([]byte, []Device) 
 }
 
 // Classifier returns what an error text of a tool means, and the line that says so.
-type Classifier func(text []byte) (reason Reason, line string, ok bool)
+type Classifier func(text []byte) (reason failure.Reason, line string, ok bool)
 
 // Vendor says which tools a vendor has, and how they are asked.
 type Vendor struct {
@@ -68,9 +75,6 @@ type Vendor struct {
 	NetworkTools []string
 	// Table is the command whose success is the collector's success.
 	Table Command
-	// Beside are asked at every poll right after the table, about its cards: what a tool does not print in one answer, such
-	// as the processes. One that fails is a warning.
-	Beside []Command
 	// Commands are all others. One that fails costs only its own series.
 	Commands []Command
 	// Classify reads the tool's error texts, ClassifyNetwork the network tool's.

@@ -8,11 +8,13 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
-// commands are those beside the two queries of each poll.
+// commands are those beside the table.
 func commands() []model.Command {
 	return []model.Command{
+		{Name: "processes", EveryPoll: true, Processes: true, Args: model.SameArgs(processes.args()), Parse: processes.parseProcesses},
 		{Name: "fields", Inventory: true, Args: model.SameArgs([]string{"--help-query-gpu"}), Parse: model.IgnoreCards(parseFields), More: queries},
 		{Name: "topology", Inventory: true, Args: model.SameArgs([]string{"topo", "-m"}), Parse: model.IgnoreCards(parseTopology)},
 		// The title of the table has the versions too, where a driver refuses to print them alone.
@@ -51,7 +53,7 @@ func knownFields(out []byte) map[string]bool {
 // parseFields checks that the help lists fields; it holds no readings.
 func parseFields(out []byte) (model.Report, error) {
 	if !knownFields(out)["index"] {
-		return model.Report{}, model.Errorf(model.ReasonParse, "no fields in the output")
+		return model.Report{}, failure.Errorf(failure.Parse, "no fields in the output")
 	}
 	return model.Report{}, nil
 }

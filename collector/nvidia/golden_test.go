@@ -14,6 +14,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -169,18 +170,18 @@ func TestCaptures(t *testing.T) {
 
 // A process that the tool may not name stands in a good row and is no failure of the tool.
 func TestClassify(t *testing.T) {
-	for text, want := range map[string]model.Reason{
-		"Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 580.126\n":                      model.ReasonDriver,
-		"Failed to initialize NVML: Unknown Error\n":                                                                       model.ReasonDriver,
-		"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n":                                  model.ReasonDriver,
-		"NVIDIA-SMI couldn't find libnvidia-ml.so library in your system.\n":                                               model.ReasonDriver,
-		"Unable to determine the device handle for GPU0: 0000:01:00.0: Unknown Error\nNo devices were found\n":             model.ReasonDriver,
-		"Unable to determine the device handle for GPU 0000:02:00.0: GPU is lost. Reboot the system to recover this GPU\n": model.ReasonDriver,
-		"nvidia-smi: error while loading shared libraries: libc.so.6: cannot open shared object file\n":                    model.ReasonDriver,
-		"Failed to initialize NVML: Insufficient Permissions\n":                                                            model.ReasonPermission,
-		"No devices were found\n":                                                                                 model.ReasonNoDevice,
-		"Field \"cuda_version\" is not a valid field to query.\n\n":                                               model.ReasonUnsupported,
-		"Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.\n":                          model.ReasonUnsupported,
+	for text, want := range map[string]failure.Reason{
+		"Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 580.126\n":                      failure.Driver,
+		"Failed to initialize NVML: Unknown Error\n":                                                                       failure.Driver,
+		"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n":                                  failure.Driver,
+		"NVIDIA-SMI couldn't find libnvidia-ml.so library in your system.\n":                                               failure.Driver,
+		"Unable to determine the device handle for GPU0: 0000:01:00.0: Unknown Error\nNo devices were found\n":             failure.Driver,
+		"Unable to determine the device handle for GPU 0000:02:00.0: GPU is lost. Reboot the system to recover this GPU\n": failure.Driver,
+		"nvidia-smi: error while loading shared libraries: libc.so.6: cannot open shared object file\n":                    failure.Driver,
+		"Failed to initialize NVML: Insufficient Permissions\n":                                                            failure.Permission,
+		"No devices were found\n":                                                                                 failure.NoDevice,
+		"Field \"cuda_version\" is not a valid field to query.\n\n":                                               failure.Unsupported,
+		"Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.\n":                          failure.Unsupported,
 		"gpu_uuid, pid, process_name, used_gpu_memory [MiB]\nGPU-4f0c, 4711, [Insufficient Permissions], 8 MiB\n": "",
 		"": "",
 	} {

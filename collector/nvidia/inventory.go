@@ -7,6 +7,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 var (
@@ -41,7 +42,7 @@ func parseList(out []byte) (model.Report, error) {
 		}
 	}
 	if len(r.Listed) == 0 {
-		return model.Report{}, model.Errorf(model.ReasonParse, "no card in the list")
+		return model.Report{}, failure.Errorf(failure.Parse, "no card in the list")
 	}
 	return r, nil
 }
@@ -70,7 +71,7 @@ func parseVersion(out []byte) (model.Report, error) {
 		}
 	}
 	if t.Version == "" || t.DriverVersion == "" {
-		return model.Report{}, model.Errorf(model.ReasonParse, "no versions of %s and its driver", tool)
+		return model.Report{}, failure.Errorf(failure.Parse, "no versions of %s and its driver", tool)
 	}
 	return model.Report{Tool: &t}, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // query is one --query-… option with its fields. Columns are found by position: the header may print another name than was
@@ -23,7 +24,7 @@ func (q query) args() []string {
 
 // read returns the rows below the header, each with a value for each field, and warns of every other line: that is how
 // the tool names a card that it lost. A last line without its end may be cut. Without a header the error is
-// model.ReasonParse.
+// failure.Parse.
 func (q query) read(out []byte, r *model.Report) ([][]string, error) {
 	var rows [][]string
 	hasHeader := false
@@ -41,7 +42,7 @@ func (q query) read(out []byte, r *model.Report) ([][]string, error) {
 		}
 	}
 	if !hasHeader {
-		return nil, model.Errorf(model.ReasonParse, "no header that begins with %q", q.fields[0])
+		return nil, failure.Errorf(failure.Parse, "no header that begins with %q", q.fields[0])
 	}
 	return rows, nil
 }
@@ -91,7 +92,7 @@ func (q query) readCards(out []byte, r *model.Report) ([]smitext.Block, error) {
 		}
 	}
 	if err == nil && len(blocks) == 0 {
-		err = model.Errorf(model.ReasonParse, "no complete card in the output")
+		err = failure.Errorf(failure.Parse, "no complete card in the output")
 	}
 	return blocks, err
 }

@@ -32,7 +32,7 @@ func keys(rows []smitext.KeyRow) []string {
 	return all
 }
 
-// parseTable reads the answer to the main query. Its error is model.ReasonParse where no whole card is in it.
+// parseTable reads the answer to the main query. Its error is failure.Parse where no whole card is in it.
 func (q query) parseTable(out []byte) (model.Report, error) {
 	var r model.Report
 	blocks, err := q.readCards(out, &r)

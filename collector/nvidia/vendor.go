@@ -3,6 +3,7 @@ package nvidia
 import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 const tool = "nvidia-smi"
@@ -14,7 +15,6 @@ func Vendor() model.Vendor {
 		Name:     "nvidia",
 		Tools:    []string{tool},
 		Table:    model.Command{Name: "table", Args: model.SameArgs(table.args()), Parse: model.IgnoreCards(table.parseTable)},
-		Beside:   []model.Command{{Name: "processes", Processes: true, Args: model.SameArgs(processes.args()), Parse: processes.parseProcesses}},
 		Commands: commands(),
 		Resolve:  model.TrimName("GPU"),
 		Classify: classify,
@@ -23,16 +23,16 @@ func Vendor() model.Vendor {
 
 // classify returns what an error text of nvidia-smi means. All of them are printed to stdout. Words that may also stand
 // in the rows of a good answer, such as [Insufficient Permissions], are no error by themselves.
-func classify(text []byte) (model.Reason, string, bool) {
+func classify(text []byte) (failure.Reason, string, bool) {
 	return smitext.Match(text, append(smitext.LoaderPatterns(), []smitext.Pattern{
-		{Text: "couldn't communicate with the NVIDIA driver", Reason: model.ReasonDriver},
-		{Text: "couldn't find libnvidia-ml", Reason: model.ReasonDriver},
-		{Text: "Failed to initialize NVML: Insufficient Permissions", Reason: model.ReasonPermission},
-		{Text: "Failed to initialize NVML", Reason: model.ReasonDriver},
-		{Text: "Unable to determine the device handle", Reason: model.ReasonDriver},
-		{Text: "No devices were found", Reason: model.ReasonNoDevice},
-		{Text: "is not a valid field to query", Reason: model.ReasonUnsupported},
-		{Text: "Invalid combination of input arguments", Reason: model.ReasonUnsupported},
-		{Text: "is not recognized. Please run 'nvidia-smi -h'", Reason: model.ReasonUnsupported},
+		{Text: "couldn't communicate with the NVIDIA driver", Reason: failure.Driver},
+		{Text: "couldn't find libnvidia-ml", Reason: failure.Driver},
+		{Text: "Failed to initialize NVML: Insufficient Permissions", Reason: failure.Permission},
+		{Text: "Failed to initialize NVML", Reason: failure.Driver},
+		{Text: "Unable to determine the device handle", Reason: failure.Driver},
+		{Text: "No devices were found", Reason: failure.NoDevice},
+		{Text: "is not a valid field to query", Reason: failure.Unsupported},
+		{Text: "Invalid combination of input arguments", Reason: failure.Unsupported},
+		{Text: "is not recognized. Please run 'nvidia-smi -h'", Reason: failure.Unsupported},
 	}...))
 }

@@ -6,29 +6,29 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // Pattern is a piece of an error text and what it means.
 type Pattern struct {
 	Text   string // matched without regard to case
-	Reason model.Reason
+	Reason failure.Reason
 }
 
 // LoaderPatterns are what the dynamic loaders of glibc and musl print when a
 // driver's library is missing or of another version.
 func LoaderPatterns() []Pattern {
 	return []Pattern{
-		{Text: "error while loading shared libraries", Reason: model.ReasonDriver},
-		{Text: "cannot open shared object", Reason: model.ReasonDriver},
-		{Text: "error loading shared librar", Reason: model.ReasonDriver},
-		{Text: "symbol lookup error", Reason: model.ReasonDriver},
+		{Text: "error while loading shared libraries", Reason: failure.Driver},
+		{Text: "cannot open shared object", Reason: failure.Driver},
+		{Text: "error loading shared librar", Reason: failure.Driver},
+		{Text: "symbol lookup error", Reason: failure.Driver},
 	}
 }
 
 // Match finds the first pattern, in the order given, that occurs in what a tool
 // printed, and returns its line.
-func Match(text []byte, patterns []Pattern) (reason model.Reason, line string, ok bool) {
+func Match(text []byte, patterns []Pattern) (reason failure.Reason, line string, ok bool) {
 	for _, p := range patterns {
 		word := bytes.ToLower([]byte(p.Text))
 		for line := range bytes.Lines(text) {

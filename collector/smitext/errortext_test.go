@@ -9,32 +9,32 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // The reasons are label values that alert rules name: a change here breaks them.
 func TestReasonsAreFrozen(t *testing.T) {
-	want := []model.Reason{
+	want := []failure.Reason{
 		"not_found", "permission", "no_device", "driver", "busy", "unsupported", "timeout", "stuck", "exit", "output_too_large", "parse",
 	}
-	if diff := cmp.Diff(want, model.Reasons()); diff != "" {
+	if diff := cmp.Diff(want, failure.Reasons()); diff != "" {
 		t.Errorf("want (-) and got (+) differ:\n%s", diff)
 	}
 }
 
 func TestReasonOf(t *testing.T) {
-	busy := model.Errorf(model.ReasonBusy, "opening the card: %w", fs.ErrPermission)
+	busy := failure.Errorf(failure.Busy, "opening the card: %w", fs.ErrPermission)
 	for _, c := range []struct {
 		err  error
-		want model.Reason
+		want failure.Reason
 	}{
 		{nil, ""},
-		{busy, model.ReasonBusy},
-		{fmt.Errorf("reading the table: %w", busy), model.ReasonBusy},
-		{errors.New("what is this"), model.ReasonParse},
+		{busy, failure.Busy},
+		{fmt.Errorf("reading the table: %w", busy), failure.Busy},
+		{errors.New("what is this"), failure.Parse},
 	} {
-		if got := model.ReasonOf(c.err); got != c.want {
+		if got := failure.ReasonOf(c.err); got != c.want {
 			t.Errorf("the reason of %v is %q, want %q", c.err, got, c.want)
 		}
 	}
@@ -45,22 +45,22 @@ func TestReasonOf(t *testing.T) {
 
 func TestMatchFindsTheTellingLine(t *testing.T) {
 	patterns := []smitext.Pattern{
-		{Text: "Device Is Used", Reason: model.ReasonBusy},
-		{Text: "-8005", Reason: model.ReasonDriver},
-		{Text: "denied", Reason: model.ReasonPermission},
+		{Text: "Device Is Used", Reason: failure.Busy},
+		{Text: "-8005", Reason: failure.Driver},
+		{Text: "denied", Reason: failure.Permission},
 	}
 	for _, c := range []struct {
 		name, text string
-		reason     model.Reason
+		reason     failure.Reason
 		line       string
 	}{
 		{"nothing", "", "", ""},
 		{"no pattern", "all is well\n", "", ""},
-		{"one line", "ret is -8005", model.ReasonDriver, "ret is -8005"},
-		{"among others", "hello\r\n  ret is -8005 \r\nbye\n", model.ReasonDriver, "ret is -8005"},
-		{"any case", "the DEVICE is USED\n", model.ReasonBusy, "the DEVICE is USED"},
-		{"the first pattern, not the first line", "denied\nret is -8005\n", model.ReasonDriver, "ret is -8005"},
-		{"control characters", "\x1b[31mret is\t-8005\x1b[0m\n", model.ReasonDriver, " [31mret is -8005 [0m"},
+		{"one line", "ret is -8005", failure.Driver, "ret is -8005"},
+		{"among others", "hello\r\n  ret is -8005 \r\nbye\n", failure.Driver, "ret is -8005"},
+		{"any case", "the DEVICE is USED\n", failure.Busy, "the DEVICE is USED"},
+		{"the first pattern, not the first line", "denied\nret is -8005\n", failure.Driver, "ret is -8005"},
+		{"control characters", "\x1b[31mret is\t-8005\x1b[0m\n", failure.Driver, " [31mret is -8005 [0m"},
 	} {
 		reason, line, ok := smitext.Match([]byte(c.text), patterns)
 		if reason != c.reason || line != c.line || ok != (c.reason != "") {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // KeyRow is one key of a command's text and the metric that is read behind it, none for a
@@ -72,7 +73,7 @@ type Owner func(b *Block, cards []model.Device) int
 const maxReadings = 512
 
 // ParseKeys reads the cards' readings from blocks, by rows. A card of which a row found its
-// key is in the report, also where nothing could be read. It fails with model.ReasonParse
+// key is in the report, also where nothing could be read. It fails with failure.Parse
 // where no card is.
 func ParseKeys(blocks []Block, rows []KeyRow, owner Owner, cards []model.Device) (model.Report, error) {
 	var report model.Report
@@ -94,7 +95,7 @@ func ParseKeys(blocks []Block, rows []KeyRow, owner Owner, cards []model.Device)
 		}
 	}
 	if len(report.Devices) == 0 {
-		return model.Report{}, model.Errorf(model.ReasonParse, "nothing in the output is about the cards that were asked for")
+		return model.Report{}, failure.Errorf(failure.Parse, "nothing in the output is about the cards that were asked for")
 	}
 	return report, nil
 }

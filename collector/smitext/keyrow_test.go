@@ -11,6 +11,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 func firstCard(*smitext.Block, []model.Device) int { return 0 }
@@ -152,8 +153,8 @@ func TestOwner(t *testing.T) {
 		if got = fmt.Sprint(got, " ", err); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
-		if err != nil && model.ReasonOf(err) != model.ReasonParse {
-			t.Errorf("%v has the class %s", err, model.ReasonOf(err))
+		if err != nil && failure.ReasonOf(err) != failure.Parse {
+			t.Errorf("%v has the class %s", err, failure.ReasonOf(err))
 		}
 	}
 }

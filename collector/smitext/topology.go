@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // MatrixNames are the names in the margins of a matrix of links.
@@ -43,7 +44,7 @@ const self = "X"
 // ParseTopology reads the matrix that a tool prints of how cards and NICs are connected.
 // The report has Links and Affinities with names as printed, except that a NIC with a legend
 // has its device's name. Nothing is mirrored: a cell is one link. Output without a matrix is
-// model.ReasonParse.
+// failure.Parse.
 func ParseTopology(out []byte, names MatrixNames) (model.Report, error) {
 	m := matrix{names: names}
 	legend := map[string]string{} // NIC0 → mlx5_0
@@ -65,7 +66,7 @@ func ParseTopology(out []byte, names MatrixNames) (model.Report, error) {
 		}
 	}
 	if m.rows == 0 {
-		return model.Report{}, model.Errorf(model.ReasonParse, "no link matrix in the output")
+		return model.Report{}, failure.Errorf(failure.Parse, "no link matrix in the output")
 	}
 	for i, l := range m.report.Links {
 		if nic, ok := legend[l.Peer]; ok && names.Peers.MatchString(l.Peer) {

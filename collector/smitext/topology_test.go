@@ -11,6 +11,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 var matrixNames = smitext.MatrixNames{Cards: regexp.MustCompile(`^(GPU|NPU|Phy-ID)\d+$`), Peers: regexp.MustCompile(`^NIC\d+$`)}
@@ -223,7 +224,7 @@ func TestOutputWithoutAMatrixIsRefused(t *testing.T) {
 		"unnumbered names": "        GPU     GPU-1   GPUx\nGPU     X       MX      MX\n",
 	} {
 		r, err := smitext.ParseTopology([]byte(out), matrixNames)
-		if model.ReasonOf(err) != model.ReasonParse {
+		if failure.ReasonOf(err) != failure.Parse {
 			t.Errorf("%s: got %+v and error %v, want a parse error", name, r, err)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // DefaultTimeout is how long a program may take when NewRunner is given no timeout.
@@ -26,33 +28,6 @@ type Output struct {
 	ExitCode int
 	// Duration runs from Run's turn to its return.
 	Duration time.Duration
-}
-
-// Reason is the class of an Error.
-type Reason string
-
-// The classes of an Error.
-const (
-	ReasonNotFound       Reason = "not_found"        // no such program
-	ReasonPermission     Reason = "permission"       // we may not run it
-	ReasonTimeout        Reason = "timeout"          // it did not end in time, or we are to end
-	ReasonStuck          Reason = "stuck"            // an earlier one outlived SIGKILL
-	ReasonExit           Reason = "exit"             // it could not be started otherwise, or was killed
-	ReasonOutputTooLarge Reason = "output_too_large" // more than OutputLimit
-)
-
-// Error is why a program did not run to its end.
-type Error struct {
-	Reason Reason
-	Err    error
-}
-
-func (e *Error) Error() string { return e.Err.Error() }
-
-func (e *Error) Unwrap() error { return e.Err }
-
-func failure(r Reason, format string, args ...any) *Error {
-	return &Error{Reason: r, Err: fmt.Errorf(format, args...)}
 }
 
 // Runner runs one vendor's tool, one child at a time, and always comes back: a tool on a
@@ -110,7 +85,7 @@ func Available(name string) bool {
 // Run starts the program with args and returns what it printed, also beside an
 // error. It waits for its turn for as long as ctx allows; the timeout starts with
 // the turn, and Run returns at most about 1.5 s after it. The error is a
-// *Error: not_found, permission, timeout (also when ctx ends or the Runner
+// *failure.Error: not_found, permission, timeout (also when ctx ends or the Runner
 // is closed), stuck, output_too_large, or exit for a program that cannot be started
 // otherwise or was killed by somebody else's signal. A non-zero exit status is no
 // error: the tools' statuses say little, and the caller judges by what was printed.
@@ -177,17 +152,17 @@ func (r *Runner) takeTurn(ctx context.Context) error {
 	select {
 	case r.turn <- struct{}{}:
 	case <-ctx.Done():
-		return failure(ReasonTimeout, "waiting to run %s: %w", name, context.Cause(ctx))
+		return failure.Errorf(failure.Timeout, "waiting to run %s: %w", name, context.Cause(ctx))
 	}
 	// select picks at random among the channels that are ready, so ask again.
 	var err error
 	switch {
 	case r.open.Err() != nil:
-		err = failure(ReasonTimeout, "running %s: %w", name, errShutDown)
+		err = failure.Errorf(failure.Timeout, "running %s: %w", name, errShutDown)
 	case ctx.Err() != nil:
-		err = failure(ReasonTimeout, "running %s: %w", name, context.Cause(ctx))
+		err = failure.Errorf(failure.Timeout, "running %s: %w", name, context.Cause(ctx))
 	case r.Stuck() > 0:
-		err = failure(ReasonStuck, "an earlier %s outlived SIGKILL, so no other is started", name)
+		err = failure.Errorf(failure.Stuck, "an earlier %s outlived SIGKILL, so no other is started", name)
 	default:
 		return nil
 	}
@@ -205,7 +180,7 @@ type execution struct {
 	// Set before exited is closed.
 	state   *os.ProcessState // nil for a program that could not be started
 	stopped bool             // it was asked to end
-	err     error            // why it could not be started, a *Error
+	err     error            // why it could not be started, a *failure.Error
 }
 
 // execute starts the program, ends it with ctx and kills what it leaves behind. It runs
@@ -254,11 +229,11 @@ func (r *Runner) start(ctx context.Context, x *execution) (*Child, error) {
 func startFailure(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EISDIR):
-		return failure(ReasonPermission, "%w", err)
+		return failure.Errorf(failure.Permission, "%w", err)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, exec.ErrNotFound), errors.Is(err, syscall.ENOTDIR):
-		return failure(ReasonNotFound, "%w", err)
+		return failure.Errorf(failure.NotFound, "%w", err)
 	}
-	return failure(ReasonExit, "%w", err)
+	return failure.Errorf(failure.Exit, "%w", err)
 }
 
 // environment is what a tool gets of our environment: what says where programs, libraries
@@ -289,13 +264,13 @@ func (x *execution) result(ended error, took time.Duration) (Output, error) {
 	case complete: // whatever it did then, until it was ended
 		return out, nil
 	case tooMuch || tooMuchStderr:
-		return out, failure(ReasonOutputTooLarge, "running %s: more than %d bytes on one stream", command, OutputLimit)
+		return out, failure.Errorf(failure.OutputTooLarge, "running %s: more than %d bytes on one stream", command, OutputLimit)
 	case !exited || x.stopped:
-		return out, failure(ReasonTimeout, "running %s: %w", command, ended)
+		return out, failure.Errorf(failure.Timeout, "running %s: %w", command, ended)
 	case x.err != nil:
 		return out, x.err
 	case out.ExitCode < 0:
-		return out, failure(ReasonExit, "running %s: %s", command, x.state)
+		return out, failure.Errorf(failure.Exit, "running %s: %s", command, x.state)
 	}
 	return out, nil
 }

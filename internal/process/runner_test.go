@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
 
@@ -40,7 +41,7 @@ func killMarked() {
 func wantStuck(t *testing.T, r *Runner, release func()) {
 	t.Helper()
 	out, err := run(t, r)
-	if reasonOf(err) != ReasonStuck || r.Stuck() != 1 {
+	if reasonOf(err) != failure.Stuck || r.Stuck() != 1 {
 		t.Errorf("%v and %d stuck, want class stuck and 1", err, r.Stuck())
 	}
 	if diff := cmp.Diff(Output{ExitCode: -1}, out); diff != "" {
@@ -56,11 +57,11 @@ func wantStuck(t *testing.T, r *Runner, release func()) {
 func TestSurvivesSIGKILL(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
-		reason Reason
+		reason failure.Reason
 		stdout string
 		exit   int
 	}{
-		"the tool itself":        {"echo half; exec sleep 1000", ReasonTimeout, "half\n", -1},
+		"the tool itself":        {"echo half; exec sleep 1000", failure.Timeout, "half\n", -1},
 		"what a wrapper started": {"sleep 1000 & echo table", "", "table\n", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +93,7 @@ func TestStartHangs(t *testing.T) {
 		<-mounted
 		return name, nil
 	}
-	if _, err := run(t, r); reasonOf(err) != ReasonTimeout {
+	if _, err := run(t, r); reasonOf(err) != failure.Timeout {
 		t.Errorf("error %v, want class timeout", err)
 	}
 	wantStuck(t, r, func() {
@@ -121,7 +122,7 @@ func TestCancel(t *testing.T) {
 		cancel()
 	}()
 	out, err := r.Run(ctx)
-	if !errors.Is(err, context.Canceled) || reasonOf(err) != ReasonTimeout || string(out.Stdout) != "half\n" {
+	if !errors.Is(err, context.Canceled) || reasonOf(err) != failure.Timeout || string(out.Stdout) != "half\n" {
 		t.Errorf("%q, %v", out.Stdout, err)
 	}
 	if out.Duration > 30*time.Second {
@@ -234,7 +235,7 @@ func TestOutputIsComplete(t *testing.T) {
 			if want := min(size, OutputLimit); got != want {
 				t.Errorf("%d of %d bytes on stream %s", got, size, stream)
 			}
-			if tooLarge := reasonOf(err) == ReasonOutputTooLarge; tooLarge != (size > OutputLimit) {
+			if tooLarge := reasonOf(err) == failure.OutputTooLarge; tooLarge != (size > OutputLimit) {
 				t.Errorf("%d bytes on stream %s: %v", size, stream, err)
 			}
 		}
@@ -251,7 +252,7 @@ func TestReapsWhatItInherits(t *testing.T) {
 		if _, err := run(t, ended); err != nil {
 			t.Error(err)
 		}
-		if _, err := run(t, hung); reasonOf(err) != ReasonTimeout {
+		if _, err := run(t, hung); reasonOf(err) != failure.Timeout {
 			t.Errorf("error %v, want class timeout", err)
 		}
 	}

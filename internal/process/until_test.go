@@ -8,6 +8,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // rows is enough with so many whole lines.
@@ -23,7 +25,7 @@ func TestRunUntil(t *testing.T) {
 		name, script string
 		enough       func([]byte) bool
 		timeout      time.Duration
-		reason       Reason
+		reason       failure.Reason
 		rows         int // at least
 		exit         int
 	}{
@@ -34,8 +36,8 @@ func TestRunUntil(t *testing.T) {
 		{name: "enough, then a flood", script: "exec yes row", enough: rows(1), timeout: time.Minute, rows: 1, exit: -1},
 		{name: "ends by itself with less", script: "echo row; exit 3", enough: rows(2), timeout: time.Minute, rows: 1, exit: 3},
 		{name: "ends by itself with enough", script: "echo row", enough: rows(1), timeout: time.Minute, rows: 1, exit: -1},
-		{name: "floods without enough", script: "exec yes row", enough: rows(1 << 30), timeout: time.Minute, reason: ReasonOutputTooLarge, rows: OutputLimit / 4, exit: -1},
-		{name: "less until the timeout", script: "echo row; exec sleep 1000", enough: rows(2), timeout: 500 * time.Millisecond, reason: ReasonTimeout, rows: 1, exit: -1},
+		{name: "floods without enough", script: "exec yes row", enough: rows(1 << 30), timeout: time.Minute, reason: failure.OutputTooLarge, rows: OutputLimit / 4, exit: -1},
+		{name: "less until the timeout", script: "echo row; exec sleep 1000", enough: rows(2), timeout: 500 * time.Millisecond, reason: failure.Timeout, rows: 1, exit: -1},
 		{name: "never says that it is enough", script: "echo row", timeout: time.Minute, rows: 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
 
@@ -25,8 +26,8 @@ import (
 const bounded = 10 * time.Second
 
 // reasonOf is the class of an error, "" for none.
-func reasonOf(err error) Reason {
-	var e *Error
+func reasonOf(err error) failure.Reason {
+	var e *failure.Error
 	if errors.As(err, &e) {
 		return e.Reason
 	}
@@ -137,7 +138,7 @@ func run(t *testing.T, r *Runner, args ...string) (Output, error) {
 	if took := time.Since(began); took > r.Timeout+bounded {
 		t.Errorf("Run took %s with a timeout of %s", took, r.Timeout)
 	}
-	var e *Error
+	var e *failure.Error
 	if err != nil && !errors.As(err, &e) {
 		t.Errorf("the error %v carries no class", err)
 	}
@@ -148,7 +149,7 @@ func TestWedged(t *testing.T) {
 	const short = 300 * time.Millisecond
 	const long = 30 * time.Second // must not be waited for
 	type result struct {
-		Reason         Reason
+		Reason         failure.Reason
 		ExitCode       int
 		Stdout, Stderr string // cut at 40 bytes
 	}
@@ -158,25 +159,25 @@ func TestWedged(t *testing.T) {
 		timeout time.Duration
 		want    result
 	}{
-		{"hangs", `exec sleep 1000`, short, result{ReasonTimeout, -1, "", ""}},
-		{"hangs with a child", `sleep 1000 & sleep 1000`, short, result{ReasonTimeout, -1, "", ""}},
-		{"ignores SIGTERM, and its child too", `trap '' TERM; sleep 1000 & sleep 1000; sleep 1000`, short, result{ReasonTimeout, -1, "", ""}},
-		{"hangs with a child in a session of its own", `setsid sleep 1000 & sleep 1000`, short, result{ReasonTimeout, -1, "", ""}},
-		{"is stopped", `kill -STOP $$`, short, result{ReasonTimeout, -1, "", ""}},
+		{"hangs", `exec sleep 1000`, short, result{failure.Timeout, -1, "", ""}},
+		{"hangs with a child", `sleep 1000 & sleep 1000`, short, result{failure.Timeout, -1, "", ""}},
+		{"ignores SIGTERM, and its child too", `trap '' TERM; sleep 1000 & sleep 1000; sleep 1000`, short, result{failure.Timeout, -1, "", ""}},
+		{"hangs with a child in a session of its own", `setsid sleep 1000 & sleep 1000`, short, result{failure.Timeout, -1, "", ""}},
+		{"is stopped", `kill -STOP $$`, short, result{failure.Timeout, -1, "", ""}},
 		{
 			"half a table, then hangs", `echo '| 0  Card |'; echo warning >&2; sleep 1000`, 2 * time.Second,
-			result{ReasonTimeout, -1, "| 0  Card |\n", "warning\n"},
+			result{failure.Timeout, -1, "| 0  Card |\n", "warning\n"},
 		},
 		{
 			"a last word at SIGTERM", `exec 2>/dev/null; trap 'echo bye; exit 3' TERM; echo up; while :; do sleep 0.05; done`, 2 * time.Second,
-			result{ReasonTimeout, 3, "up\nbye\n", ""},
+			result{failure.Timeout, 3, "up\nbye\n", ""},
 		},
-		{"endless stdout", `exec yes`, long, result{ReasonOutputTooLarge, -1, strings.Repeat("y\n", 20), ""}},
-		{"endless stderr", `echo table; yes >&2`, long, result{ReasonOutputTooLarge, -1, "table\n", strings.Repeat("y\n", 20)}},
-		{"endless stdout, ignores SIGTERM", `trap '' TERM; yes & exec yes`, long, result{ReasonOutputTooLarge, -1, strings.Repeat("y\n", 20), ""}},
+		{"endless stdout", `exec yes`, long, result{failure.OutputTooLarge, -1, strings.Repeat("y\n", 20), ""}},
+		{"endless stderr", `echo table; yes >&2`, long, result{failure.OutputTooLarge, -1, "table\n", strings.Repeat("y\n", 20)}},
+		{"endless stdout, ignores SIGTERM", `trap '' TERM; yes & exec yes`, long, result{failure.OutputTooLarge, -1, strings.Repeat("y\n", 20), ""}},
 		{"exit 1 with good data", `echo '| 0  Card | 55C |'; exit 1`, long, result{"", 1, "| 0  Card | 55C |\n", ""}},
 		{"exit 0 with an error text", `echo 'no device found'`, long, result{"", 0, "no device found\n", ""}},
-		{"dies by a signal", `echo torn; kill -SEGV $$`, long, result{ReasonExit, -1, "torn\n", ""}},
+		{"dies by a signal", `echo torn; kill -SEGV $$`, long, result{failure.Exit, -1, "torn\n", ""}},
 		{"leaves a child that holds the pipes", `sleep 1000 & echo table`, long, result{"", 0, "table\n", ""}},
 		{
 			"leaves a child in a group of its own that holds the pipes",
@@ -230,19 +231,19 @@ func TestNotStarted(t *testing.T) {
 	}
 	cases := []struct {
 		name, path string
-		want       Reason
+		want       failure.Reason
 		says       string
 	}{
-		{"not found by path", filepath.Join(dir, "none"), ReasonNotFound, "no such file"},
-		{"not found on the PATH", "none-smi", ReasonNotFound, "not found"},
-		{"below a file", filepath.Join(plain, "x"), ReasonNotFound, "not a directory"},
-		{"no name", "", ReasonNotFound, "not found"},
-		{"not executable", plain, ReasonPermission, "permission denied"},
-		{"not executable on the PATH", "plain-smi", ReasonNotFound, "not found"},
-		{"a directory", folder, ReasonPermission, "is a directory"},
-		{"a directory on the PATH", "folder-smi", ReasonNotFound, "not found"},
-		{"missing interpreter", orphan, ReasonNotFound, "its interpreter"},
-		{"no program", garbage, ReasonExit, "exec format error"},
+		{"not found by path", filepath.Join(dir, "none"), failure.NotFound, "no such file"},
+		{"not found on the PATH", "none-smi", failure.NotFound, "not found"},
+		{"below a file", filepath.Join(plain, "x"), failure.NotFound, "not a directory"},
+		{"no name", "", failure.NotFound, "not found"},
+		{"not executable", plain, failure.Permission, "permission denied"},
+		{"not executable on the PATH", "plain-smi", failure.NotFound, "not found"},
+		{"a directory", folder, failure.Permission, "is a directory"},
+		{"a directory on the PATH", "folder-smi", failure.NotFound, "not found"},
+		{"missing interpreter", orphan, failure.NotFound, "its interpreter"},
+		{"no program", garbage, failure.Exit, "exec format error"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -271,7 +272,7 @@ func TestInstalledLater(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":/usr/bin:/bin")
 	r := runner("late-smi", time.Minute)
-	if _, err := run(t, r); reasonOf(err) != ReasonNotFound {
+	if _, err := run(t, r); reasonOf(err) != failure.NotFound {
 		t.Fatalf("before: %v", err)
 	}
 	processtest.WriteFile(t, filepath.Join(dir, "late-smi"), "#!/bin/sh\necho here\n", 0o755)

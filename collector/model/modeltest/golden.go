@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // Parse is a vendor's parser of one command's output.
@@ -103,7 +104,7 @@ func render(t *testing.T, report model.Report, failed error) string {
 	}
 	view["Warnings"] = report.Warnings.Texts
 	if failed != nil {
-		view = map[string]any{"Error": failed.Error(), "Reason": string(model.ReasonOf(failed))}
+		view = map[string]any{"Error": failed.Error(), "Reason": string(failure.ReasonOf(failed))}
 	}
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
