@@ -18,7 +18,6 @@ func TrustedIDs() []string { return []string{kube.Ascend} }
 type allocations struct {
 	kubelet kube.Kubelet
 	vendors func() []kube.Vendor
-	unread  int // warnings of the last answer
 }
 
 func newAllocations(c *Collector, o Options) *allocations {
@@ -28,7 +27,7 @@ func newAllocations(c *Collector, o Options) *allocations {
 	}
 }
 
-// read counts known warnings once, not at every poll.
+// read asks the kubelet, and says which of its claims fit no card.
 func (a *allocations) read(ctx context.Context) (result[[]kube.Claim], error) {
 	taken := time.Now()
 	claims, err := a.kubelet.Claims(ctx)
@@ -42,17 +41,15 @@ func (a *allocations) read(ctx context.Context) (result[[]kube.Claim], error) {
 			left.Add("%s", text)
 		}
 	}
-	added := max(0, r.Warnings.Count-a.unread)
-	a.unread = r.Warnings.Count
-	return result[[]kube.Claim]{value: claims, taken: taken, newWarnings: added, warnings: left}, nil
+	return result[[]kube.Claim]{value: claims, taken: taken, warnings: left}, nil
 }
 
 // kubeVendors are the vendors whose tables are fresh, and whose inventory was asked for: it has the UUIDs.
 func (c *Collector) kubeVendors() []kube.Vendor {
 	var vendors []kube.Vendor
-	for i := range c.cards {
-		if s, ok := c.cards[i].poller.fresh(); ok && c.cards[i].hardware.tools[0].hasInventory() {
-			vendors = append(vendors, kube.Vendor{Name: c.cards[i].poller.name, Snapshot: s})
+	for _, v := range c.vendors {
+		if s, ok := v.poller.fresh(); ok && v.table.hasInventory() {
+			vendors = append(vendors, kube.Vendor{Name: v.Name, Snapshot: s})
 		}
 	}
 	return vendors

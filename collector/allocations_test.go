@@ -3,18 +3,23 @@ package collector
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/kubelet/pkg/apis/podresources/v1"
 
+	"github.com/accelerator-exporter/accelerator_exporter/collector/kube"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/kube/kubetest"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
 
 // given is a pod with one container that was allocated these devices.
@@ -22,35 +27,50 @@ func given(name, resource string, ids ...string) *v1.PodResources {
 	return kubetest.Pod("ns", name, "c", resource, ids...)
 }
 
-// fixed is a source that has read something.
-type fixed[T any] struct{ value T }
-
-func (s fixed[T]) read(context.Context) (result[T], error) {
-	return result[T]{value: s.value, taken: time.Now()}, nil
-}
-
 const uuid0, uuid1 = "GPU-a16ac188-0592-5c8f-2b6e-8bd8e7a604a9", "GPU-a16ac188-0592-5c8f-2b6e-8bd8e7a604aa"
 
-// attributed returns a collector with two MetaX cards, asking this kubelet.
-func attributed(t testing.TB, k *kubetest.Kubelet, o Options) *Collector {
-	t.Helper()
-	k.Start(t)
-	o.PodResources = k.Socket
-	c := &Collector{series: newSeries()}
-	c.cards = []cards{{poller: newPoller("metax", fixed[model.Snapshot]{}, o), hardware: newHardware(Vendors()[0], &scripted{}, nil, 0, o)}}
-	c.setCards(o, model.Snapshot{Devices: []model.Device{{ID: "0", UUID: uuid0}, {ID: "1", UUID: uuid1}}, Seen: 2})
-	c.allocations = newPoller(allocationsName, newAllocations(c, o), o)
-	return c
+// attributed is a collector with two MetaX cards, asking this kubelet. A test has them polled: a kubelet's socket knows no
+// virtual time.
+type attributed struct {
+	*Collector
+	*kubetest.Kubelet
+	table model.Report // of the tool
+	logs  string       // the folder of the pods' logs
 }
 
-// setCards is what the tool prints from now on.
-func (c *Collector) setCards(o Options, s model.Snapshot) {
-	c.cards[0].poller = newPoller("metax", fixed[model.Snapshot]{s}, o)
-	c.cards[0].poller.poll(context.Background())
+func newAttributed(t testing.TB) *attributed {
+	t.Helper()
+	a := &attributed{Kubelet: kubetest.New(t), logs: t.TempDir()}
+	a.Start(t)
+	o := options()
+	o.PodResources, o.Containers, o.PodLogs = a.Socket, true, a.logs
+	o.Procfs = string(processtest.Host(t, map[int]processtest.Process{10: {Cgroup: "/kubepods/pod" + podUID + "/" + strings.Repeat("a", 64)}}))
+	v := model.Vendor{
+		Name: "metax", Classify: toyClassify,
+		Table: model.Command{Args: model.SameArgs([]string{}), Parse: func([]byte, []model.Device) (model.Report, error) {
+			if a.table.Devices == nil {
+				return model.Report{}, failure.Errorf(failure.Parse, "no table")
+			}
+			return a.table, nil
+		}},
+	}
+	a.Collector = newScripted(o, VendorOptions{Vendor: v, Command: "mx-smi"}, &scripted{answer: prints("")}, nil)
+	a.table.Devices = []model.Device{{ID: "0", UUID: uuid0}, {ID: "1", UUID: uuid1}}
+	return a
+}
+
+// step polls and compares.
+func (a *attributed) step(t *testing.T, what string, want ...string) {
+	t.Helper()
+	a.vendors[0].poller.poll(t.Context())
+	a.allocations.poll(t.Context())
+	if diff := cmp.Diff(want, allocationLines(t, a)); diff != "" {
+		t.Errorf("%s: want (-) and got (+) differ:\n%s", what, diff)
+	}
 }
 
 // allocationLines are the lines of a scrape about allocations.
-func allocationLines(t testing.TB, c *Collector) []string {
+func allocationLines(t testing.TB, c prometheus.Collector) []string {
 	t.Helper()
 	var lines []string
 	for line := range strings.Lines(scrape(t, c)) {
@@ -70,93 +90,60 @@ func conflicts(n int) string {
 	return fmt.Sprintf(`accelerator_allocation_conflicts{vendor="metax"} %d`, n)
 }
 
-// step polls and compares.
-func step(t *testing.T, c *Collector, what string, want ...string) {
-	t.Helper()
-	c.allocations.poll(t.Context())
-	if diff := cmp.Diff(want, allocationLines(t, c)); diff != "" {
-		t.Errorf("%s: want (-) and got (+) differ:\n%s", what, diff)
-	}
-}
-
 func TestAllocations(t *testing.T) {
-	k, o := kubetest.New(t), options()
-	c := attributed(t, k, o)
-	if lines := allocationLines(t, c); lines != nil {
+	a := newAttributed(t)
+	if lines := allocationLines(t, a); lines != nil {
 		t.Errorf("before the first poll: %q", lines)
 	}
-	k.SetPods(given("idle", "cpu", "1"))
-	step(t, c, "no card allocated", conflicts(0))
-	k.SetPods(given("a", "metax-tech.com/gpu", uuid0), given("b", "metax-tech.com/gpu", uuid1+"::0"), given("d", "metax-tech.com/gpu", uuid1+"::1"))
-	step(t, c, "one whole card and one shared", conflicts(0), allocatedTo("a", "0"), allocatedTo("b", "1"), allocatedTo("d", "1"))
-	k.SetPods(given("a", "metax-tech.com/gpu", uuid0), given("ended", "metax-tech.com/gpu", uuid0), given("b", "metax-tech.com/gpu", uuid1))
-	step(t, c, "two pods on one card", conflicts(1))
-	k.SetAnswer(func(context.Context) ([]*v1.PodResources, error) { return nil, status.Error(codes.Internal, "no") })
-	step(t, c, "a kubelet that fails", conflicts(1))
-	if s := c.Statuses()[1]; s.Success || s.LastReason != failure.Exit || s.Hint != "read the kubelet's log" {
+	a.SetPods(given("idle", "cpu", "1"))
+	a.step(t, "no card allocated", conflicts(0))
+	a.SetPods(given("a", "metax-tech.com/gpu", uuid0), given("b", "metax-tech.com/gpu", uuid1+"::0"), given("d", "metax-tech.com/gpu", uuid1+"::1"))
+	a.step(t, "one whole card and one shared", conflicts(0), allocatedTo("a", "0"), allocatedTo("b", "1"), allocatedTo("d", "1"))
+	a.SetPods(given("a", "metax-tech.com/gpu", uuid0), given("ended", "metax-tech.com/gpu", uuid0), given("b", "metax-tech.com/gpu", uuid1))
+	a.step(t, "two pods on one card", conflicts(1))
+	a.SetAnswer(func(context.Context) ([]*v1.PodResources, error) { return nil, status.Error(codes.Internal, "no") })
+	a.step(t, "a kubelet that fails", conflicts(1))
+	if s := a.Statuses()[2]; s.Success || s.LastReason != failure.Exit || s.Hint != "read the kubelet's log" {
 		t.Errorf("a kubelet that fails is %+v", s)
 	}
-	k.SetPods(given("a", "metax-tech.com/gpu", uuid0), given("b", "metax-tech.com/gpu", uuid1))
-	step(t, c, "the ended pod is gone", conflicts(0), allocatedTo("a", "0"), allocatedTo("b", "1"))
+	a.SetPods(given("a", "metax-tech.com/gpu", uuid0), given("b", "metax-tech.com/gpu", uuid1))
+	a.step(t, "the ended pod is gone", conflicts(0), allocatedTo("a", "0"), allocatedTo("b", "1"))
 }
 
 func TestAllocationsWithdrawn(t *testing.T) {
-	k, o := kubetest.New(t), options()
-	c := attributed(t, k, o)
-	stranger := model.Snapshot{Devices: []model.Device{{ID: "0", UUID: uuid0}, {ID: "1", UUID: uuid1}}, Seen: 2, Processes: []model.Process{{Device: "0", PID: "10"}}}
-	c.setCards(o, stranger)
-	runsIn := func(pod string) {
-		stranger.Placements = []model.Placement{{PID: "10", Container: model.Container{Namespace: "ns", Pod: pod}}}
-		c.setCards(o, stranger)
+	a := newAttributed(t)
+	a.table.Processes = []model.Process{{Device: "0", PID: "10"}}
+	a.SetPods(given("a", "metax-tech.com/gpu", uuid0), given("b", "metax-tech.com/gpu", uuid1))
+	a.step(t, "nobody knows whose pod the process is in", conflicts(0), allocatedTo("a", "0"), allocatedTo("b", "1"))
+	if err := os.MkdirAll(filepath.Join(a.logs, "ns_b_"+podUID, "c"), 0o755); err != nil {
+		t.Fatal(err)
 	}
-	k.SetPods(given("a", "metax-tech.com/gpu", uuid0), given("b", "metax-tech.com/gpu", uuid1))
-	step(t, c, "nobody knows where processes run", conflicts(0), allocatedTo("a", "0"), allocatedTo("b", "1"))
-	runsIn("b")
-	step(t, c, "a process of pod b on the card of pod a", conflicts(1))
-	stranger.Processes, stranger.Placements = nil, nil
-	c.setCards(o, stranger)
-	step(t, c, "it is gone", conflicts(0), allocatedTo("a", "0"), allocatedTo("b", "1"))
+	a.step(t, "a process of pod b on the card of pod a", conflicts(1))
+	a.table.Processes = nil
+	a.step(t, "it is gone", conflicts(0), allocatedTo("a", "0"), allocatedTo("b", "1"))
 }
 
-// A card's number says nothing of the card that had it before.
+// A card's number says nothing of the card that had it before, and an answer that is old says nothing.
 func TestAllocationsOfCardsThatChange(t *testing.T) {
-	k, o := kubetest.New(t), options()
-	c := attributed(t, k, o)
-	k.SetPods(given("a", "metax-tech.com/gpu", uuid0), given("b", "metax-tech.com/gpu", uuid1))
-	step(t, c, "two cards", conflicts(0), allocatedTo("a", "0"), allocatedTo("b", "1"))
-	c.setCards(o, model.Snapshot{Devices: []model.Device{{ID: "0", UUID: uuid1}}, Seen: 1})
-	if diff := cmp.Diff([]string{conflicts(0), allocatedTo("b", "0")}, allocationLines(t, c)); diff != "" {
-		t.Errorf("a card fell off the bus: want (-) and got (+) differ:\n%s", diff)
-	}
-	c.cards[0].poller = newPoller("metax", fixed[model.Snapshot]{}, o)
-	step(t, c, "a tool without a table")
-}
-
-func TestAllocationsGrowOld(t *testing.T) {
-	k, o := kubetest.New(t), options()
-	c := attributed(t, k, o)
-	k.SetPods(given("a", "metax-tech.com/gpu", uuid0))
-	step(t, c, "fresh", conflicts(0), allocatedTo("a", "0"))
-	setTaken := func(age time.Duration) {
-		c.allocations.mu.Lock()
-		defer c.allocations.mu.Unlock()
-		c.allocations.taken = time.Now().Add(-age)
-	}
-	setTaken(3*o.Interval + o.Timeout)
-	if lines := allocationLines(t, c); lines != nil {
+	a := newAttributed(t)
+	a.SetPods(given("a", "metax-tech.com/gpu", uuid0), given("b", "metax-tech.com/gpu", uuid1))
+	a.step(t, "two cards", conflicts(0), allocatedTo("a", "0"), allocatedTo("b", "1"))
+	a.table.Devices = []model.Device{{ID: "0", UUID: uuid1}}
+	a.step(t, "a card fell off the bus", conflicts(0), allocatedTo("b", "0"))
+	a.allocations.store([]kube.Claim{}, time.Now().Add(-3*options().Interval-options().Timeout))
+	if lines := allocationLines(t, a); lines != nil {
 		t.Errorf("old: %q", lines)
 	}
 }
 
 // An id without a card costs its own claim and is counted once, not at every poll.
 func TestIDsWithoutACard(t *testing.T) {
-	k, o := kubetest.New(t), options()
-	c := attributed(t, k, o)
-	k.SetPods(given("a", "metax-tech.com/sgpu", "x1", "x2"), given("b", "metax-tech.com/gpu", "", uuid1))
+	a := newAttributed(t)
+	a.SetPods(given("a", "metax-tech.com/sgpu", "x1", "x2"), given("b", "metax-tech.com/gpu", "", uuid1))
 	want := []string{`allocated device "" of "metax-tech.com/gpu": of no known form`, `allocated devices of "metax-tech.com/sgpu": such ids name no card`}
 	for range 3 {
-		step(t, c, "one id with a card", conflicts(0), allocatedTo("b", "1"))
-		s := c.Statuses()[1]
+		a.step(t, "one id with a card", conflicts(0), allocatedTo("b", "1"))
+		s := a.Statuses()[2]
 		if diff := cmp.Diff(want, s.LeftOut.Texts); s.Warnings != 2 || diff != "" {
 			t.Errorf("%d warnings, want 2; want (-) and got (+) differ:\n%s", s.Warnings, diff)
 		}
@@ -165,9 +152,9 @@ func TestIDsWithoutACard(t *testing.T) {
 
 // Without the flag there is no collector, and nothing to be opened.
 func TestNoAllocationsUnasked(t *testing.T) {
-	c := simulated(t)
-	body := scrape(t, c)
-	if c.allocations != nil || strings.Contains(body, "allocation_") || strings.Contains(body, `"allocations"`) {
-		t.Error("allocations are exported unasked")
-	}
+	simulated(t, func(c *Collector) {
+		if body := scrape(t, c); strings.Contains(body, "allocation_") || strings.Contains(body, `"allocations"`) {
+			t.Error("allocations are exported unasked")
+		}
+	})
 }

@@ -28,9 +28,8 @@ type Cards struct {
 // Cards returns the cards of every enabled vendor.
 func (c *Collector) Cards() []Cards {
 	var all []Cards
-	for i := range c.cards {
-		v := &c.cards[i]
-		now := Cards{Vendor: v.poller.name, Taken: v.poller.lastTaken(), Expected: v.hardware.expected()}
+	for _, v := range c.vendors {
+		now := Cards{Vendor: v.Name, Taken: v.poller.lastTaken(), Expected: v.expected()}
 		if s, ok := v.poller.fresh(); ok {
 			now.Known, now.Devices, now.Seen, now.Missing = true, s.Devices, s.Seen, s.Missing
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -25,12 +24,11 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 // reads no file.
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	e := emitter{series: c.series, ch: ch}
-	for i := range c.cards {
-		v := &c.cards[i]
-		e.vendor = v.poller.name
+	for _, v := range c.vendors {
+		e.vendor = v.Name
 		e.status(v.status())
-		e.runs(v.hardware.tools)
-		if n := v.hardware.expected(); n > 0 {
+		e.runs(v.tools())
+		if n := v.expected(); n > 0 {
 			e.put("devices_expected", float64(n), e.vendor)
 		}
 		s, ok := v.poller.fresh()
@@ -39,7 +37,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		} else {
 			s = &model.Snapshot{}
 		}
-		e.details(s.Devices, v.hardware.tools)
+		e.details(s.Devices, v)
 	}
 	if c.numa != nil {
 		e.status(c.numa.health.Status())
@@ -111,43 +109,27 @@ func (e emitter) runs(tools []*tool) {
 }
 
 // details writes the readings that the main table lacks; of two commands with the same, the first holds.
-func (e emitter) details(table []model.Device, tools []*tool) {
+func (e emitter) details(table []model.Device, v *vendorCollector) {
 	written := map[string]bool{}
 	for i := range table {
 		for _, r := range table[i].Readings {
 			written[sampleID(table[i].ID, r)] = true
 		}
 	}
-	for _, t := range tools {
-		for _, r := range t.readings() {
-			for _, s := range r.toSamples(e) {
-				if !written[s.id] {
-					written[s.id] = true
-					e.ch <- s.metric
-				}
-			}
+	var all []*cardReadings
+	for _, t := range v.tools() {
+		all = append(all, t.readings()...)
+	}
+	newSample := func(device string, r model.Reading) sample {
+		labels := slices.Concat([]string{e.vendor, device}, r.Labels)
+		return sample{sampleID(device, r), e.metric(string(r.Metric), r.Value, labels)}
+	}
+	for _, s := range v.samples.get(all, newSample) {
+		if !written[s.id] {
+			written[s.id] = true
+			e.ch <- s.metric
 		}
 	}
-}
-
-type sample struct {
-	id     string // of its metric, card and labels
-	metric prometheus.Metric
-}
-
-func (c *cardReadings) toSamples(e emitter) []sample {
-	c.once.Do(func() {
-		c.samples = make([]sample, len(c.readings))
-		for i, r := range c.readings {
-			labels := slices.Concat([]string{e.vendor, c.device}, r.Labels)
-			c.samples[i] = sample{sampleID(c.device, r), e.metric(string(r.Metric), r.Value, labels)}
-		}
-	})
-	return c.samples
-}
-
-func sampleID(device string, r model.Reading) string {
-	return string(r.Metric) + "\xff" + device + "\xff" + strings.Join(r.Labels, "\xff")
 }
 
 func oneIf(b bool) float64 {

@@ -72,15 +72,6 @@ type Options struct {
 	Logger    log.Logger
 }
 
-// Runner runs one program of a vendor, one call at a time.
-type Runner interface {
-	// RunUntil ends the program when enough says so of what it has printed; nil for never.
-	RunUntil(ctx context.Context, enough func(out []byte) bool, args ...string) (process.Output, error)
-	// Stuck is how many children outlived SIGKILL.
-	Stuck() int
-	Close()
-}
-
 // Detail is how much is asked beyond the main tables.
 type Detail string
 
@@ -106,7 +97,7 @@ type VendorOptions struct {
 // Collector polls the enabled sources and is a prometheus.Collector of what they
 // answered. Run must be called for anything but the health series to appear.
 type Collector struct {
-	cards     []cards
+	vendors   []*vendorCollector
 	numa      *poller[host.NUMA]
 	processes bool
 	series    map[string]series
@@ -115,13 +106,6 @@ type Collector struct {
 	procfs     process.FS
 
 	allocations *poller[[]kube.Claim] // nil when off
-}
-
-// cards is one enabled vendor.
-type cards struct {
-	poller   *poller[model.Snapshot]
-	hardware *hardware
-	runners  []Runner // of the hardware's tools
 }
 
 // New prepares the collector. Nothing is run or read before Run.
@@ -137,52 +121,23 @@ func New(o Options) *Collector {
 		o.NewRunner = func(o process.Options) Runner { return process.NewRunner(o) }
 	}
 	for _, v := range o.Vendors {
-		c.cards = append(c.cards, newCards(v, c.containers, o))
+		c.vendors = append(c.vendors, newVendorCollector(v, c.containers, o))
 	}
 	if o.NUMA {
-		c.numa = newPoller(numaName, numaSource{o.Sysfs}, o)
+		c.numa = newPoller(numaSource{o.Sysfs}, newHealth(numaName, o.Logger), o)
 	}
 	if o.PodResources != "" {
-		c.allocations = newPoller(allocationsName, newAllocations(c, o), o)
+		c.allocations = newPoller(newAllocations(c, o), newHealth(allocationsName, o.Logger), o)
 	}
 	return c
-}
-
-func newCards(v VendorOptions, c *containers, o Options) cards {
-	newRunner := func(path string) Runner {
-		return o.NewRunner(process.Options{Path: path, Timeout: o.Timeout, Variables: o.Variables, Subreaper: o.Subreaper})
-	}
-	runners := []Runner{newRunner(v.Command)}
-	h := newHardware(v.Vendor, runners[0], newProcessLooker(c, o), v.ExpectedDevices, o)
-	if v.Network != "" {
-		runners = append(runners, newRunner(v.Network))
-		h.addTool(runners[1], true, v.ClassifyNetwork, o)
-	}
-	return newCardsOf(h, runners, o)
-}
-
-// newCardsOf wires a vendor's poller: its tool's other commands run between polls, and inventories are merged as they
-// arrive.
-func newCardsOf(h *hardware, runners []Runner, o Options) cards {
-	c := cards{poller: newPoller(h.vendor.Name, h, o), hardware: h, runners: runners}
-	h.tools[0].asked = func() { c.poller.store(h.merge(), h.taken) }
-	c.poller.between = h.tools[0].askUntil
-	return c
-}
-
-// status is the health of the vendor's collector with that of all its commands.
-func (c *cards) status() Status {
-	s := c.poller.health.Status()
-	for _, t := range c.hardware.tools {
-		t.addTo(&s)
-	}
-	return s
 }
 
 // wants reports whether a command is part of what is asked for.
 func (o Options) wants(c model.Command) bool {
 	switch {
-	case c.Inventory:
+	case c.Processes && !o.Processes:
+		return false
+	case c.Inventory, c.EveryPoll:
 		return true
 	case o.Detail == DetailOff:
 		return false
@@ -195,18 +150,8 @@ func (o Options) wants(c model.Command) bool {
 // Run polls until ctx ends, then kills what still runs.
 func (c *Collector) Run(ctx context.Context) {
 	var wg sync.WaitGroup
-	for _, v := range c.cards {
-		wg.Go(func() {
-			v.poller.run(ctx)
-			v.runners[0].Close()
-		})
-		if len(v.runners) > 1 {
-			const forever = 100 * 365 * 24 * time.Hour
-			wg.Go(func() {
-				v.hardware.tools[1].askUntil(ctx, time.Now().Add(forever))
-				v.runners[1].Close()
-			})
-		}
+	for _, v := range c.vendors {
+		wg.Go(func() { v.run(ctx) })
 	}
 	if c.numa != nil {
 		wg.Go(func() { c.numa.run(ctx) })
@@ -220,8 +165,8 @@ func (c *Collector) Run(ctx context.Context) {
 // Statuses returns the health of every enabled collector.
 func (c *Collector) Statuses() []Status {
 	var all []Status
-	for i := range c.cards {
-		all = append(all, c.cards[i].status())
+	for _, v := range c.vendors {
+		all = append(all, v.status())
 	}
 	if c.numa != nil {
 		all = append(all, c.numa.health.Status())
@@ -244,13 +189,13 @@ type DeviceRef struct {
 // the tools' fresh process lists.
 func (c *Collector) DevicesOf(isOne func(pid string) bool) []DeviceRef {
 	var refs []DeviceRef
-	for _, v := range c.cards {
+	for _, v := range c.vendors {
 		s, ok := v.poller.fresh()
 		if !ok {
 			continue
 		}
 		for _, p := range s.Processes {
-			ref := DeviceRef{Vendor: v.poller.name, Device: p.Device}
+			ref := DeviceRef{Vendor: v.Name, Device: p.Device}
 			if isOne(p.PID) && !slices.Contains(refs, ref) {
 				refs = append(refs, ref)
 			}

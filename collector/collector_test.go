@@ -10,18 +10,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/expfmt"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/host"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/nvidia"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -45,7 +46,7 @@ func machine(t testing.TB, tool string) func(context.Context, []string) (process
 			"-L": "nvidia/testdata/list-mig.txt", "topo -m": "nvidia/testdata/topo-nic.txt", "--version": "nvidia/testdata/version-610.txt",
 			"--help-query-gpu": "nvidia/testdata/fields-new.txt",
 		}
-		for _, c := range v.Commands[0].More(modeltest.Read(t, files["--help-query-gpu"]), model.Device{}) {
+		for _, c := range v.Commands[1].More(modeltest.Read(t, files["--help-query-gpu"]), model.Device{}) {
 			files[strings.Join(c.Args(model.Device{})[0], " ")] = "nvidia/testdata/" + c.Name + "-x2.txt"
 		}
 	}
@@ -90,29 +91,19 @@ func sysfs(t testing.TB) string {
 	return root
 }
 
-// simulated returns a collector of both vendors and the nodes, polled once.
-func simulated(t testing.TB) *Collector {
+// simulated is a collector of MetaX's and Ascend's cards and of the nodes, after it has asked for everything.
+func simulated(t *testing.T, check func(c *Collector)) {
 	t.Helper()
-	o := options()
-	o.Sysfs = sysfs(t)
-	c := New(Options{NUMA: true, Processes: true, Sysfs: o.Sysfs, Interval: o.Interval, InventoryInterval: o.InventoryInterval, Timeout: o.Timeout, Logger: o.Logger})
-	for i, tool := range []string{"mx-smi", "npu-smi"} {
-		h := newHardware(Vendors()[i], &scripted{answer: machine(t, tool)}, &processLooker{host: host.Looker{Sysfs: o.Sysfs}, timeout: time.Minute}, 0, o)
-		c.cards = append(c.cards, newCardsOf(h, nil, o))
-		c.cards[i].pollAll(t.Context())
-	}
-	c.numa.poll(t.Context())
-	return c
-}
-
-// pollAll reads the table, asks all that is due, and reads the table again.
-func (c *cards) pollAll(ctx context.Context) {
-	c.poller.poll(ctx)
-	own := c.hardware.tools[0]
-	for q, at, ok := own.next(); ok && !at.After(time.Now()); q, at, ok = own.next() {
-		own.ask(ctx, q)
-	}
-	c.poller.poll(ctx)
+	synctest.Test(t, func(t *testing.T) {
+		o := options()
+		o.NUMA, o.Sysfs, o.Procfs, o.Detail = true, sysfs(t), string(processtest.Host(t, nil)), DetailOff
+		o.Vendors = []VendorOptions{{Vendor: vendorNamed("metax"), Command: "mx-smi"}, {Vendor: vendorNamed("ascend"), Command: "npu-smi"}}
+		o.NewRunner = func(p process.Options) Runner { return &scripted{answer: machine(t, p.Path)} }
+		c := New(o)
+		start(t, c)
+		time.Sleep(15 * time.Second)
+		check(c)
+	})
 }
 
 func scrape(t testing.TB, c prometheus.Collector) string {
@@ -136,11 +127,13 @@ func scrape(t testing.TB, c prometheus.Collector) string {
 // except for the instants and durations.
 func TestScrape(t *testing.T) {
 	var kept []string
-	for line := range strings.Lines(scrape(t, simulated(t))) {
-		if !strings.Contains(line, "_timestamp_seconds{") && !strings.Contains(line, "_duration_seconds{") {
-			kept = append(kept, line)
+	simulated(t, func(c *Collector) {
+		for line := range strings.Lines(scrape(t, c)) {
+			if !strings.Contains(line, "_timestamp_seconds{") && !strings.Contains(line, "_duration_seconds{") {
+				kept = append(kept, line)
+			}
 		}
-	}
+	})
 	got := strings.Join(kept, "")
 	golden := filepath.Join("testdata", "scrape.golden.txt")
 	if *update {
@@ -160,9 +153,8 @@ func TestScrape(t *testing.T) {
 // What is asked beside a table, and what a tool's own help leads to, is in the same scrape.
 func TestScrapeOfOtherVendors(t *testing.T) {
 	for vendor, tool := range map[string]string{"hygon": "hy-smi", "nvidia": "nvidia-smi"} {
-		isIt := func(v model.Vendor) bool { return v.Name == vendor }
 		var b bytes.Buffer
-		for _, f := range gathered(t, slices.IndexFunc(Vendors(), isIt), tool, func(_ string, out []byte) []byte { return out }) {
+		for _, f := range gathered(t, vendor, tool, func(_ string, out []byte) []byte { return out }) {
 			if strings.HasSuffix(f.GetName(), "_seconds") { // instants and durations
 				continue
 			}
@@ -171,22 +163,6 @@ func TestScrapeOfOtherVendors(t *testing.T) {
 			}
 		}
 		compare(t, filepath.Join("testdata", "scrape-"+vendor+".golden.txt"), b.String())
-	}
-}
-
-// Whoever wants no processes does not want them asked for either.
-func TestProcessesThatNobodyWants(t *testing.T) {
-	for vendor, tool := range map[int]string{2: "nvidia-smi", 3: "hy-smi"} {
-		o := options()
-		o.Processes = false
-		s := &scripted{answer: machine(t, tool)}
-		c := newCardsOf(newHardware(Vendors()[vendor], s, nowhere{}, 0, o), nil, o)
-		c.pollAll(t.Context())
-		for _, call := range s.calls {
-			if strings.Contains(call, "pids") || strings.Contains(call, "compute-apps") {
-				t.Errorf("asked %s %s", tool, call)
-			}
-		}
 	}
 }
 
@@ -227,18 +203,16 @@ func TestEveryReadingIsAMetric(t *testing.T) {
 // A name with terminal escapes or bytes that are no text must neither fail the whole
 // scrape nor reach a terminal that shows it.
 func TestNamesThatAreNoText(t *testing.T) {
-	answer := machine(t, "mx-smi")
-	dirty := func(ctx context.Context, args []string) (process.Output, error) {
-		out, err := answer(ctx, args)
-		out.Stdout = bytes.ReplaceAll(out.Stdout, []byte("VLLM::EngineCor"), []byte("\x1b[31m\xff\u202e\u009bx"))
-		out.Stdout = bytes.ReplaceAll(out.Stdout, []byte("C500"), []byte("C5\a\r0"))
-		return out, err
+	var b bytes.Buffer
+	for _, f := range gathered(t, "metax", "mx-smi", func(_ string, out []byte) []byte {
+		out = bytes.ReplaceAll(out, []byte("VLLM::EngineCor"), []byte("\x1b[31m\xff\u202e\u009bx"))
+		return bytes.ReplaceAll(out, []byte("C500"), []byte("C5\a\r0"))
+	}) {
+		if _, err := expfmt.MetricFamilyToText(&b, f); err != nil {
+			t.Fatal(err)
+		}
 	}
-	o := options()
-	c := New(Options{Processes: true, Interval: o.Interval, InventoryInterval: o.InventoryInterval, Timeout: o.Timeout, Logger: o.Logger})
-	c.cards = append(c.cards, newCardsOf(newHardware(Vendors()[0], &scripted{answer: dirty}, nowhere{}, 0, o), nil, o))
-	c.cards[0].pollAll(t.Context())
-	text := scrape(t, c)
+	text := b.String()
 	for _, want := range []string{"process=\"\ufffd[31m\ufffd\ufffd\ufffdx\"", "5\ufffd 0\""} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in the scrape:\n%s", want, text)
@@ -246,18 +220,20 @@ func TestNamesThatAreNoText(t *testing.T) {
 	}
 }
 
+// Whoever wants no processes sees none, and which cards a target is on is known all the same.
 func TestProcessesCanBeTurnedOff(t *testing.T) {
-	c := simulated(t)
-	if !strings.Contains(scrape(t, c), "accelerator_process_memory_used_bytes{") {
-		t.Error("no process series")
-	}
-	c.processes = false
-	if strings.Contains(scrape(t, c), "accelerator_process_memory_used_bytes{") {
-		t.Error("process series although they are turned off")
-	}
-	if refs := c.DevicesOf(func(pid string) bool { return pid == "4242" }); len(refs) == 0 {
-		t.Error("turning the series off also hid which cards a process uses")
-	}
+	simulated(t, func(c *Collector) {
+		if !strings.Contains(scrape(t, c), "accelerator_process_memory_used_bytes{") {
+			t.Error("no process series")
+		}
+		c.processes = false
+		if strings.Contains(scrape(t, c), "accelerator_process_memory_used_bytes{") {
+			t.Error("process series although they are turned off")
+		}
+		if refs := c.DevicesOf(func(pid string) bool { return pid == "4242" }); len(refs) == 0 {
+			t.Error("turning the series off also hid which cards a process uses")
+		}
+	})
 }
 
 // Every series of a collector's health is there before Run was ever called.

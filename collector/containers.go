@@ -1,6 +1,8 @@
 package collector
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,55 +17,55 @@ import (
 // containersName is the collector of the containers that processes run in.
 const containersName = "containers"
 
-// containers is the health of the collector of that name: of the last look at the processes of any vendor.
+// containers is the health of the collector of that name: of the last readings of the processes of all vendors. It fails
+// while one of them does.
 type containers struct {
-	mu sync.Mutex // two vendors may look at a time
 	*health
-	warnings map[*processLooker]model.Warnings // of each vendor's last look
+	mu      sync.Mutex // two vendors may report at a time
+	failing map[string]bool
 }
 
 func newContainers(logger log.Logger) *containers {
-	return &containers{health: newHealth(containersName, logger), warnings: map[*processLooker]model.Warnings{}}
+	return &containers{health: newHealth(containersName, logger), failing: map[string]bool{}}
 }
 
-// report keeps how a look went. Known warnings are counted once, not at every look.
-func (c *containers) report(l *processLooker, start time.Time, found host.Look) {
+// report keeps how the reading of a vendor's processes went.
+func (c *containers) report(vendor string, start time.Time, found host.Look) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.failing[vendor] = found.Err != nil
 	if found.Err != nil {
 		c.failed(time.Since(start), found.Err)
 		return
 	}
-	added := max(0, found.Warnings.Count-c.warnings[l].Count)
-	c.warnings[l] = found.Warnings
-	var all model.Warnings
-	for _, w := range c.warnings {
-		all.Join(w)
+	c.setWarnings(vendor, found.Warnings)
+	if !slices.Contains(slices.Collect(maps.Values(c.failing)), true) {
+		c.succeeded(time.Since(start), start)
 	}
-	c.succeeded(time.Since(start), start, added, all)
 }
 
 // processLooker looks at the processes that one vendor's tool lists.
 type processLooker struct {
+	vendor     string
 	host       host.Looker
 	containers *containers // nil where it is off
 	timeout    time.Duration
 	unfinished chan host.Look // of a look that has not ended, nil for none
 }
 
-func newProcessLooker(c *containers, o Options) *processLooker {
+func newProcessLooker(vendor string, c *containers, o Options) *processLooker {
 	l := host.Looker{Sysfs: o.Sysfs, Procfs: process.FS(o.Procfs), PodLogs: o.PodLogs, Containers: c != nil, Placement: o.NUMA && o.Processes}
 	if o.NUMAMaps {
 		l.MapsTimeout = min(o.Interval/2, o.Timeout)
 	}
-	return &processLooker{host: l, containers: c, timeout: o.Timeout}
+	return &processLooker{vendor: vendor, host: l, containers: c, timeout: o.Timeout}
 }
 
 func (l *processLooker) look(listed []model.Process, asked time.Time) host.Look {
 	start := time.Now()
 	found := l.lookInTime(listed, asked)
 	if l.containers != nil {
-		l.containers.report(l, start, found)
+		l.containers.report(l.vendor, start, found)
 	}
 	return found
 }
@@ -94,7 +96,7 @@ func (l *processLooker) lookInTime(listed []model.Process, asked time.Time) host
 // is empty where the collector of containers is off.
 func (c *Collector) Places() map[string]model.Container {
 	places := map[string]model.Container{}
-	for _, v := range c.cards {
+	for _, v := range c.vendors {
 		s, ok := v.poller.fresh()
 		if !ok {
 			continue

@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"slices"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
-	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 var allCosts = flag.Bool("cost", false, "with -v: print what the details cost for every length of a call")
@@ -34,29 +32,6 @@ func machines() []machineOf {
 		all[2].cards = append(all[2].cards, model.Device{ID: fmt.Sprint(i), NPU: fmt.Sprint(i / 2), Chip: fmt.Sprint(i % 2)})
 	}
 	return all
-}
-
-// timedTool is a tool whose every call takes as long.
-type timedTool struct {
-	takes  time.Duration
-	mu     sync.Mutex
-	starts int
-}
-
-func (r *timedTool) RunUntil(context.Context, func([]byte) bool, ...string) (process.Output, error) {
-	r.mu.Lock()
-	r.starts++
-	r.mu.Unlock()
-	time.Sleep(r.takes)
-	return process.Output{}, nil
-}
-
-func (*timedTool) Stuck() int { return 0 }
-
-func (r *timedTool) started() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.starts
 }
 
 // ages are the longest times between two answers to a question, by how often it is to be asked.
@@ -85,7 +60,7 @@ func (a *ages) forget() {
 // planned is the vendor with its real plan: what is asked of whom, and how often. Answers
 // are not read but noted.
 func (a *ages) planned(m machineOf) model.Vendor {
-	v := Vendors()[slices.IndexFunc(Vendors(), func(v model.Vendor) bool { return v.Name == m.vendor })]
+	v := vendorNamed(m.vendor)
 	v.Table.Parse = func([]byte, []model.Device) (model.Report, error) {
 		a.answered("table", 0)
 		return model.Report{Devices: slices.Clone(m.cards)}, nil
@@ -113,31 +88,26 @@ type cost struct {
 	longest map[time.Duration]time.Duration
 }
 
-func costOf(t *testing.T, m machineOf, detail Detail, takes time.Duration) (total cost) {
+func costOf(t *testing.T, m machineOf, detail Detail, takesLong time.Duration) (total cost) {
 	t.Helper()
 	const settle, length = time.Hour, 2 * time.Hour
 	synctest.Test(t, func(t *testing.T) {
 		a := &ages{last: map[string]time.Time{}, longest: map[time.Duration]time.Duration{}}
 		o := options()
 		o.Detail = detail
-		v, tools := a.planned(m), [2]*timedTool{{takes: takes}, {takes: takes}}
-		h := newHardware(v, tools[0], nowhere{}, 0, o)
-		h.addTool(tools[1], true, v.ClassifyNetwork, o)
-		c := newCardsOf(h, nil, o)
-		ctx, stop := context.WithCancel(t.Context())
-		var wg sync.WaitGroup
-		wg.Go(func() { c.poller.run(ctx) })
-		wg.Go(func() { h.tools[1].askUntil(ctx, time.Now().Add(24*time.Hour)) })
+		var tools [2]*scripted
+		for i := range tools {
+			tools[i] = &scripted{answer: takes(takesLong, prints(""))}
+		}
+		start(t, newScripted(o, VendorOptions{Vendor: a.planned(m), Command: "tool", Network: "network"}, tools[0], tools[1]))
 		time.Sleep(settle)
 		a.forget()
-		before := [2]int{tools[0].started(), tools[1].started()}
+		before := [2]int{len(tools[0].calls), len(tools[1].calls)}
 		time.Sleep(length)
 		for i, tool := range tools {
-			n := float64(tool.started() - before[i])
-			total.starts[i], total.busy[i] = n/length.Minutes(), n*takes.Seconds()/length.Seconds()
+			n := float64(len(tool.calls) - before[i])
+			total.starts[i], total.busy[i] = n/length.Minutes(), n*takesLong.Seconds()/length.Seconds()
 		}
-		stop()
-		wg.Wait()
 		total.longest = a.longest
 	})
 	return total

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,14 +29,14 @@ type Status struct {
 	Hint        string // what to do about LastReason, "" after a success
 }
 
-// health keeps the status of one collector. Polls report to it one at a time; scrapes read it at any time.
+// health keeps the status of one collector, and the account of what is left out of it. Polls report to it one at a time,
+// each source of warnings too; scrapes read it at any time.
 type health struct {
 	logger log.Logger
 
-	mu     sync.Mutex // a scrape waits for it: held for assignments alone
-	status Status
-
-	logged map[string]bool // the warnings of the last success; of the goroutine that polls
+	mu       sync.Mutex // a scrape waits for it: held for assignments alone
+	status   Status
+	warnings map[string]model.Warnings // that hold now, by what they are about
 }
 
 func newHealth(collector string, logger log.Logger) *health {
@@ -43,24 +44,23 @@ func newHealth(collector string, logger log.Logger) *health {
 	for _, r := range failure.Reasons() {
 		failures[r] = 0
 	}
-	return &health{logger: log.With(logger, "collector", collector), status: Status{Collector: collector, Failures: failures}}
+	return &health{
+		logger: log.With(logger, "collector", collector), status: Status{Collector: collector, Failures: failures},
+		warnings: map[string]model.Warnings{},
+	}
 }
 
-// succeeded says that a poll, which has lasted for a while, read its main part at an instant. newWarnings are added to
-// the count; warnings are all that hold now.
-func (h *health) succeeded(lasted time.Duration, at time.Time, newWarnings int, warnings model.Warnings) {
+// succeeded says that a poll, which has lasted for a while, read its main part at an instant.
+func (h *health) succeeded(lasted time.Duration, at time.Time) {
 	h.mu.Lock()
 	wasFailing := h.status.LastError != ""
 	s := &h.status
 	s.Polled, s.Success, s.LastError, s.LastReason, s.Hint = true, true, "", "", ""
 	s.LastSuccess, s.Duration = at, lasted
-	s.Warnings += uint64(newWarnings)
-	s.LeftOut = warnings
 	h.mu.Unlock()
 	if wasFailing {
 		level.Info(h.logger).Log("msg", "collector works again")
 	}
-	h.logNew(warnings)
 }
 
 // failed counts a failure, and logs it once, not at every poll that repeats it.
@@ -78,21 +78,56 @@ func (h *health) failed(lasted time.Duration, err error) {
 	}
 }
 
-// logNew logs the warnings that were not there before, as far as they have a text.
-func (h *health) logNew(warnings model.Warnings) {
-	now := make(map[string]bool, len(warnings.Texts))
-	isNew := false
-	for _, w := range warnings.Texts {
-		if !h.logged[w] && !now[w] {
-			isNew = true
-			level.Warn(h.logger).Log("msg", "part of the output is left out", "why", w)
+// setWarnings says what cannot be read of a source now. It logs what was not there before.
+func (h *health) setWarnings(source string, now model.Warnings) {
+	added := h.replace(source, now)
+	for _, text := range added.About(source).Texts {
+		level.Warn(h.logger).Log("msg", "part of the output is left out", "why", text)
+	}
+	if added.Count > len(added.Texts) {
+		level.Warn(h.logger).Log("msg", "more parts of the output are left out", "warnings", now.Count)
+	}
+}
+
+// setFailure says why a command has no whole answer now, nil for not. It logs what was not there before.
+func (h *health) setFailure(k questionKey, err error) {
+	var now model.Warnings
+	if err != nil {
+		now.Add("%v", err)
+	}
+	if added := h.replace(failureSource(k), now); added.Count > 0 {
+		level.Warn(h.logger).Log("msg", "command failed", "command", k.command, "part", k.part, "device", k.card, "err", err)
+	}
+}
+
+func failureSource(k questionKey) string { return "asking for " + k.String() }
+
+// replace keeps the warnings of a source, and counts and returns those that are new. A warning counts when it comes, and
+// again when it comes back; of those whose texts are not kept, as many as there are more of them.
+func (h *health) replace(source string, now model.Warnings) (added model.Warnings) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := h.warnings[source]
+	for _, text := range now.Texts {
+		if !slices.Contains(before.Texts, text) {
+			added.Texts = append(added.Texts, text)
 		}
-		now[w] = true
 	}
-	if isNew && warnings.Count > len(warnings.Texts) {
-		level.Warn(h.logger).Log("msg", "more parts of the output are left out", "warnings", warnings.Count)
+	more := (now.Count - len(now.Texts)) - (before.Count - len(before.Texts))
+	added.Count = len(added.Texts) + max(0, more)
+	h.status.Warnings += uint64(added.Count)
+	if h.warnings[source] = now; now.Count == 0 {
+		delete(h.warnings, source)
 	}
-	h.logged = now
+	return added
+}
+
+// forget drops what is known of a command that is asked no more.
+func (h *health) forget(k questionKey) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.warnings, k.String())
+	delete(h.warnings, failureSource(k))
 }
 
 // Status returns a copy that the caller may keep.
@@ -101,5 +136,8 @@ func (h *health) Status() Status {
 	defer h.mu.Unlock()
 	s := h.status
 	s.Failures = maps.Clone(s.Failures)
+	for _, source := range slices.Sorted(maps.Keys(h.warnings)) {
+		s.LeftOut.Join(h.warnings[source].About(source))
+	}
 	return s
 }

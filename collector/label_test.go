@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,26 +40,26 @@ func TestLabel(t *testing.T) {
 	}
 }
 
-// gathered polls a vendor once, with answers that edit changes, and returns what a scrape gets.
-func gathered(t testing.TB, vendor int, tool string, edit func(args string, out []byte) []byte) []*dto.MetricFamily {
+// gathered polls a vendor, with answers that edit changes, and returns what a scrape gets.
+func gathered(t *testing.T, vendor, tool string, edit func(args string, out []byte) []byte) (families []*dto.MetricFamily) {
 	t.Helper()
-	o := options()
-	o.Detail = DetailFull
 	answer := machine(t, tool)
 	edited := func(ctx context.Context, args []string) (process.Output, error) {
 		out, err := answer(ctx, args)
 		out.Stdout = edit(strings.Join(args, " "), out.Stdout)
 		return out, err
 	}
-	c := New(Options{Processes: true, Interval: o.Interval, InventoryInterval: o.InventoryInterval, Timeout: o.Timeout, Logger: o.Logger})
-	c.cards = append(c.cards, newCardsOf(newHardware(Vendors()[vendor], &scripted{answer: edited}, nowhere{}, 0, o), nil, o))
-	c.cards[0].pollAll(t.Context())
-	r := prometheus.NewPedanticRegistry()
-	r.MustRegister(c)
-	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := newScripted(options(), VendorOptions{Vendor: vendorNamed(vendor), Command: tool}, &scripted{answer: edited}, nil)
+		start(t, c)
+		time.Sleep(15 * time.Second)
+		r := prometheus.NewPedanticRegistry()
+		r.MustRegister(c)
+		var err error
+		if families, err = r.Gather(); err != nil {
+			t.Fatal(err)
+		}
+	})
 	checkLabels(t, families)
 	return families
 }
@@ -79,7 +81,7 @@ func checkLabels(t testing.TB, families []*dto.MetricFamily) {
 // their beginnings are still two series.
 func TestLongNamesAreBounded(t *testing.T) {
 	long := strings.Repeat("曦", 1700)
-	families := gathered(t, 0, "mx-smi", func(args string, out []byte) []byte {
+	families := gathered(t, "metax", "mx-smi", func(args string, out []byte) []byte {
 		for _, word := range []string{"C500", "VLLM::EngineCor", "2.2.9", "3.9.12", "3.5.1.8", "1.31.4.0", "GPU-7c1e"} {
 			out = bytes.ReplaceAll(out, []byte(word), []byte(long+word))
 		}
@@ -111,7 +113,7 @@ func TestLongNamesAreBounded(t *testing.T) {
 // Two NICs whose names differ only behind 200 bytes, and one called as the first is shown.
 func TestNamesWithOneBeginningAreTwoSeries(t *testing.T) {
 	long := strings.Repeat("n", 300)
-	families := gathered(t, 0, "mx-smi", func(args string, out []byte) []byte {
+	families := gathered(t, "metax", "mx-smi", func(args string, out []byte) []byte {
 		if args != "topo -n" {
 			return out
 		}
@@ -165,9 +167,9 @@ func FuzzScrape(f *testing.F) {
 		f.Add(vendor == 1, texts[0], texts[1], texts[2], "\n", "\n| 7 |\n")
 	}
 	f.Fuzz(func(t *testing.T, ascend bool, table, list, topology []byte, from, to string) {
-		vendor, tool := 0, "mx-smi"
+		vendor, tool := "metax", "mx-smi"
 		if ascend {
-			vendor, tool = 1, "npu-smi"
+			vendor, tool = "ascend", "npu-smi"
 		}
 		texts := map[string][]byte{"": table, "info": table, "-L": list, "info -m": list, "topo -n": topology, "info -t topo": topology}
 		families := gathered(t, vendor, tool, func(args string, _ []byte) []byte {
@@ -190,7 +192,7 @@ func FuzzScrape(f *testing.F) {
 
 // A table of ten thousand made-up processes is not ten thousand series.
 func TestMadeUpRowsAreNotSeries(t *testing.T) {
-	families := gathered(t, 0, "mx-smi", func(args string, out []byte) []byte {
+	families := gathered(t, "metax", "mx-smi", func(args string, out []byte) []byte {
 		if args != "" {
 			return out
 		}

@@ -21,5 +21,5 @@ func (n numaSource) read(context.Context) (result[host.NUMA], error) {
 	if err != nil {
 		return result[host.NUMA]{}, err
 	}
-	return result[host.NUMA]{value: nodes, taken: taken, newWarnings: nodes.Warnings.Count, warnings: nodes.Warnings}, nil
+	return result[host.NUMA]{value: nodes, taken: taken, warnings: nodes.Warnings}, nil
 }

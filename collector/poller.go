@@ -10,10 +10,9 @@ import (
 
 // result is what one poll of a source gives.
 type result[T any] struct {
-	value       T
-	taken       time.Time      // when it was read
-	newWarnings int            // met by this poll
-	warnings    model.Warnings // every one that holds now
+	value    T
+	taken    time.Time      // when it was read
+	warnings model.Warnings // what cannot be read of it
 }
 
 // source is what a poller polls. read is never called twice at a time.
@@ -23,26 +22,21 @@ type source[T any] interface {
 
 // poller asks one source at a steady pace, whoever scrapes and however often.
 type poller[T any] struct {
-	name     string
 	interval time.Duration
 	maxAge   time.Duration
 	source   source[T]
 	health   *health
-	between  func(ctx context.Context, until time.Time) // uses the time between two polls, nil for nobody
+	// between uses the time between two polls. It returns a newer value as soon as there is one, else nil when the time has
+	// come. Nil for nobody.
+	between func(ctx context.Context, until time.Time) *T
 
 	mu    sync.Mutex // a scrape waits for it: held for assignments alone
 	value *T
 	taken time.Time
 }
 
-func newPoller[T any](name string, s source[T], o Options) *poller[T] {
-	return &poller[T]{
-		name:     name,
-		interval: o.Interval,
-		maxAge:   3*o.Interval + o.Timeout,
-		source:   s,
-		health:   newHealth(name, o.Logger),
-	}
+func newPoller[T any](s source[T], h *health, o Options) *poller[T] {
+	return &poller[T]{interval: o.Interval, maxAge: 3*o.Interval + o.Timeout, source: s, health: h}
 }
 
 // run polls at once and then every interval until ctx ends. A poll that takes
@@ -54,8 +48,12 @@ func (p *poller[T]) run(ctx context.Context) {
 		if late := time.Since(next); late > 0 {
 			next = next.Add(late.Truncate(p.interval) + p.interval)
 		}
-		if p.between != nil {
-			p.between(ctx, next)
+		for p.between != nil {
+			newer := p.between(ctx, next)
+			if newer == nil {
+				break
+			}
+			p.store(*newer, p.lastTaken())
 		}
 		select {
 		case <-ctx.Done():
@@ -70,7 +68,8 @@ func (p *poller[T]) poll(ctx context.Context) {
 	switch {
 	case err == nil:
 		p.store(r.value, r.taken)
-		p.health.succeeded(time.Since(start), r.taken, r.newWarnings, r.warnings)
+		p.health.succeeded(time.Since(start), r.taken)
+		p.health.setWarnings("", r.warnings)
 	case ctx.Err() == nil: // shutting down is no failure of the tool
 		p.health.failed(time.Since(start), err)
 	}

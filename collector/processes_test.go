@@ -10,8 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/go-kit/log"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/host"
@@ -46,30 +48,22 @@ func holding(pid string, devices ...string) (rows []model.Process) {
 	return rows
 }
 
-// looking is a collector of the stand-in of mx-smi, polled once. Its first four cards are on node 0 and hold the memory
+// looking is a collector of the stand-in of mx-smi, after a while. Its first four cards are on node 0 and hold the memory
 // of the given processes.
-func looking(t *testing.T, o Options, table []model.Process) *Collector {
+func looking(t *testing.T, o Options, table []model.Process, check func(t *testing.T, c *Collector, tool *scripted)) {
 	t.Helper()
-	o.Interval, o.InventoryInterval, o.Logger = options().Interval, options().InventoryInterval, options().Logger
-	if o.Timeout == 0 {
-		o.Timeout = options().Timeout
-	}
-	c := New(o)
-	if o.Containers {
-		c.containers = newContainers(o.Logger)
-	}
-	h := newHardware(Vendors()[0], &scripted{answer: cardsWith(t, table)}, newProcessLooker(c.containers, o), 0, o)
-	o.Detail = DetailOff
-	c.cards = append(c.cards, newCardsOf(h, nil, o))
-	c.cards[0].pollAll(t.Context())
-	if c.numa != nil {
-		c.numa.poll(t.Context())
-	}
-	return c
+	synctest.Test(t, func(t *testing.T) {
+		o.Interval, o.InventoryInterval, o.Timeout, o.Logger, o.Detail = options().Interval, options().InventoryInterval, options().Timeout, options().Logger, DetailOff
+		tool := &scripted{answer: cardsWith(t, table)}
+		c := newScripted(o, VendorOptions{Vendor: vendorNamed("metax"), Command: "mx-smi"}, tool, nil)
+		start(t, c)
+		time.Sleep(15 * time.Second)
+		check(t, c, tool)
+	})
 }
 
-// toldOfProcesses are what a user scrapes of where processes run, and the warnings on the page.
-func toldOfProcesses(t *testing.T, c *Collector) string {
+// processSeries are what a user scrapes of where processes run, and the warnings on the page.
+func processSeries(t *testing.T, c *Collector) string {
 	t.Helper()
 	var kept []string
 	about := regexp.MustCompile(`^accelerator_(process_(near|cpus|placement|node|container)|numa_node_conflict|numa_cpu_list)`)
@@ -124,7 +118,6 @@ func TestWhereProcessesRun(t *testing.T) {
 	} {
 		table = append(table, rows...)
 	}
-	c := looking(t, Options{NUMA: true, NUMAMaps: true, Processes: true, Containers: true, Sysfs: sys, Procfs: string(p), PodLogs: logs}, table)
 	want := `numa_cpu_list_info{cpus="0-1",node="0"} 1
 numa_cpu_list_info{cpus="2-3",node="1"} 1
 numa_node_conflict{device="0",vendor="metax"} 0
@@ -148,18 +141,21 @@ process_placement_unknown{vendor="metax"} 2
 metax: card 1 is on NUMA node 0 by the tool's topology, which is taken, and on node 1 by its PCI device
 metax: the memory of process 300 by node is not known: "7f00 default N0=1 kernelpa" does not count pages of a size
 `
-	if diff := cmp.Diff(want, toldOfProcesses(t, c)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
 	ids := model.Container{ID: id, PodUID: podUID}
 	named := ids
 	named.Namespace, named.Pod, named.Name = "team-a", "llm-0", "vllm"
-	if diff := cmp.Diff(map[string]model.Container{"100": named, "500": {ID: id}}, c.Places()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if got := c.ContainerOf(100); got != ids {
-		t.Errorf("ContainerOf: %+v", got)
-	}
+	o := Options{NUMA: true, NUMAMaps: true, Processes: true, Containers: true, Sysfs: sys, Procfs: string(p), PodLogs: logs}
+	looking(t, o, table, func(t *testing.T, c *Collector, _ *scripted) {
+		if diff := cmp.Diff(want, processSeries(t, c)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(map[string]model.Container{"100": named, "500": {ID: id}}, c.Places()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if got := c.ContainerOf(100); got != ids {
+			t.Errorf("ContainerOf: %+v", got)
+		}
+	})
 }
 
 // PIDs of a container are other processes than the host's: nothing is guessed, and the page says why.
@@ -167,44 +163,38 @@ func TestForeignPIDNamespace(t *testing.T) {
 	p := processtest.Host(t, map[int]processtest.Process{100: {CPUs: "0-1", Mems: "0-1", Cgroup: "/docker/" + strings.Repeat("a", 64)}})
 	p.FromContainer(t)
 	p.End(t, 2)
-	c := looking(t, Options{NUMA: true, NUMAMaps: true, Processes: true, Containers: true, Sysfs: sysfs(t), Procfs: string(p)}, holding("100", "0"))
-	s := c.containers.Status()
-	if s.LastReason != failure.Unsupported || !strings.Contains(s.Hint, "hostPID") || !strings.Contains(s.LastError, "PIDs of a container") {
-		t.Errorf("reason %s, hint %q, error %q", s.LastReason, s.Hint, s.LastError)
-	}
-	want := `numa_cpu_list_info{cpus="0-1",node="0"} 1
+	o := Options{NUMA: true, NUMAMaps: true, Processes: true, Containers: true, Sysfs: sysfs(t), Procfs: string(p)}
+	looking(t, o, holding("100", "0"), func(t *testing.T, c *Collector, _ *scripted) {
+		s := c.containers.Status()
+		if s.LastReason != failure.Unsupported || !strings.Contains(s.Hint, "hostPID") || !strings.Contains(s.LastError, "PIDs of a container") {
+			t.Errorf("reason %s, hint %q, error %q", s.LastReason, s.Hint, s.LastError)
+		}
+		want := `numa_cpu_list_info{cpus="0-1",node="0"} 1
 numa_cpu_list_info{cpus="2-3",node="1"} 1
 process_placement_unknown{vendor="metax"} 1
 metax: where the processes may run is not known: ` + s.LastError + "\n"
-	if diff := cmp.Diff(want, toldOfProcesses(t, c)); diff != "" || len(c.Places()) > 0 {
-		t.Errorf("%v (-want +got):\n%s", c.Places(), diff)
-	}
+		if diff := cmp.Diff(want, processSeries(t, c)); diff != "" || len(c.Places()) > 0 {
+			t.Errorf("%v (-want +got):\n%s", c.Places(), diff)
+		}
+	})
 }
 
-// What cannot be read stays so for hours: it is told all the time and counted once, or the
-// alert on what tools print in an unknown way would fire.
+// What cannot be read stays so for hours: it is shown all the time and counted once. A tool that fails is no failure of
+// who looks at processes.
 func TestContainerWarningsAreCountedOnce(t *testing.T) {
 	p := processtest.Host(t, map[int]processtest.Process{100: {Cgroup: "/user.slice/kubepods/pod" + podUID}})
-	c := looking(t, Options{Processes: true, Containers: true, Procfs: string(p)}, holding("100", "0"))
-	for range 10 {
-		c.cards[0].poller.poll(t.Context())
-	}
-	if s := c.containers.Status(); s.Warnings != 1 || s.LeftOut.Count != 1 || len(c.Places()) > 0 {
-		t.Errorf("%d counted, %d told, places %v", s.Warnings, s.LeftOut.Count, c.Places())
-	}
-}
-
-// A tool that fails is no failure of who looks at processes.
-func TestContainersOfAToolThatFails(t *testing.T) {
-	p := processtest.Host(t, nil)
-	c := looking(t, Options{Processes: true, Containers: true, Procfs: string(p)}, nil)
-	c.cards[0].hardware.tools[0].runner = &scripted{answer: prints("no table")}
-	c.containers = newContainers(options().Logger)
-	c.cards[0].hardware.looker = &processLooker{host: c.cards[0].hardware.looker.(*processLooker).host, containers: c.containers, timeout: time.Minute}
-	c.cards[0].poller.poll(t.Context())
-	if c.cards[0].status().Success || !c.containers.Status().Success {
-		t.Errorf("%+v", c.Statuses())
-	}
+	o := Options{Processes: true, Containers: true, Procfs: string(p)}
+	looking(t, o, holding("100", "0"), func(t *testing.T, c *Collector, tool *scripted) {
+		time.Sleep(2 * time.Minute)
+		if s := c.containers.Status(); s.Warnings != 1 || s.LeftOut.Count != 1 || len(c.Places()) > 0 {
+			t.Errorf("%d counted, %q shown, places %v", s.Warnings, s.LeftOut.Texts, c.Places())
+		}
+		tool.set(prints("no table"))
+		time.Sleep(2 * time.Minute)
+		if s := c.Statuses(); s[0].Success || !s[1].Success || s[1].LastSuccess.Before(s[0].LastSuccess.Add(time.Minute)) {
+			t.Errorf("%+v", s)
+		}
+	})
 }
 
 func TestProcessesAreOff(t *testing.T) {
@@ -221,10 +211,12 @@ func TestProcessesAreOff(t *testing.T) {
 			p := processtest.Host(t, map[int]processtest.Process{100: {CPUs: "0-1", Mems: "0-1", Cgroup: "/docker/" + id}})
 			p.Write(t, "100/numa_maps", "7f00 default N0=1 kernelpagesize_kB=4\n")
 			c.o.Sysfs, c.o.Procfs = sysfs(t), string(p)
-			got := toldOfProcesses(t, looking(t, c.o, holding("100", "0")))
-			if n := strings.Count(got, "process_"); n != min(1, len(c.want)) || !strings.Contains(got, c.want) {
-				t.Errorf("%s", got)
-			}
+			looking(t, c.o, holding("100", "0"), func(t *testing.T, collector *Collector, _ *scripted) {
+				got := processSeries(t, collector)
+				if n := strings.Count(got, "process_"); n != min(1, len(c.want)) || !strings.Contains(got, c.want) {
+					t.Errorf("%s", got)
+				}
+			})
 		})
 	}
 	o := options()
@@ -242,30 +234,43 @@ func TestProcessesAreOff(t *testing.T) {
 	}
 }
 
-// A process's file on a dead mount would keep the cards from being read.
+// A file on a dead mount costs what it would have said, and neither the cards nor their nodes.
 func TestFilesOfProcessesThatHang(t *testing.T) {
-	p := processtest.Host(t, map[int]processtest.Process{100: {}})
+	p, sys := processtest.Host(t, map[int]processtest.Process{100: {}}), sysfs(t)
 	if err := errors.Join(os.Remove(p.Path("100/cgroup")), syscall.Mkfifo(p.Path("100/cgroup"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Processes: true, Containers: true, Procfs: string(p), Timeout: 50 * time.Millisecond}
-	c := looking(t, o, holding("100", "0"))
-	if s := c.containers.Status(); !c.cards[0].status().Success || s.LastReason != failure.Timeout {
-		t.Errorf("cards %t, containers %+v", c.cards[0].status().Success, s)
-	}
+	cardNode(t, sys, "0000:11:00.0", 1)
+	o := options()
+	o.Containers, o.NUMA, o.Sysfs, o.Procfs, o.Timeout, o.Interval = true, true, sys, string(p), 50*time.Millisecond, 100*time.Millisecond
+	c := newScripted(o, VendorOptions{Vendor: vendorNamed("metax"), Command: "mx-smi"}, &scripted{answer: cardsWith(t, holding("100", "0"))}, nil)
+	start(t, c)
+	eventually(t, "the containers fail", func() bool { return c.containers.Status().LastReason == failure.Timeout })
+	eventually(t, "the cards are there, with their nodes", func() bool {
+		cards := c.Cards()[0]
+		return cards.Known && cards.Devices[0].NUMAConflict != nil
+	})
 }
 
-// A warning of one vendor's processes would be counted again after each look at the other's.
+// One vendor whose processes cannot be looked at, and one whose can, are one collector that fails: it must not flap.
 func TestContainersOfTwoVendors(t *testing.T) {
-	c := newContainers(options().Logger)
-	metax, ascend := &processLooker{}, &processLooker{}
-	var unread host.Look
+	lines := 0
+	c := newContainers(log.LoggerFunc(func(...any) error { lines++; return nil }))
+	var unread, broken host.Look
 	unread.Warnings.Add("process 7: reading its cgroup: permission denied")
-	for range 3 {
-		c.report(metax, time.Now(), unread)
-		c.report(ascend, time.Now(), host.Look{})
+	broken.Err = failure.Errorf(failure.Timeout, "no end")
+	for range 10 {
+		c.report("metax", time.Now(), unread)
+		c.report("ascend", time.Now(), broken)
+		if s := c.Status(); s.Success {
+			t.Fatal("it works while it fails for one vendor")
+		}
 	}
-	if s := c.Status(); s.Warnings != 1 || s.LeftOut.Count != 1 {
-		t.Errorf("%d warnings counted, %d hold now, want 1 and 1", s.Warnings, s.LeftOut.Count)
+	if s := c.Status(); s.Warnings != 1 || s.LeftOut.Count != 1 || lines != 2 {
+		t.Errorf("%d warnings counted, %d hold now, %d lines; want 1, 1 and 2", s.Warnings, s.LeftOut.Count, lines)
+	}
+	c.report("ascend", time.Now(), host.Look{})
+	if s := c.Status(); !s.Success || s.LeftOut.Count != 1 || lines != 3 {
+		t.Errorf("when it works again: %+v, %d lines", s, lines)
 	}
 }

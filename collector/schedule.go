@@ -2,6 +2,7 @@ package collector
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -12,62 +13,42 @@ const backoffFactor = 4
 //
 // Each question is asked once soon after the start, then at its interval, at a time of its own within it. After that
 // first round the tool is left alone for a while between two calls, and the most overdue question is asked first: where calls are slow, all
-// intervals stretch by themselves.
+// intervals stretch by themselves. What belongs to every poll is asked there, and its time costs the others nothing.
 type schedule struct {
-	slots          []*slot
+	questions      []*question // in the order of precedence
 	backoffUntil   time.Time
 	firstRoundDone bool
 }
 
-// slot is the time table of one question.
-type slot struct {
-	key   questionKey
-	every time.Duration
-	phase float64 // 0 to 1: where in the interval it is asked after the first time
-
-	due            time.Time
-	asked          bool
-	callAndBackoff time.Duration // how long the tool was taken by the last call, with the backoff after it
-	retry          time.Duration // after the last call, 0 for the interval
+// find returns a question, nil where it is not planned.
+func (s *schedule) find(key questionKey) *question {
+	i := slices.IndexFunc(s.questions, func(q *question) bool { return q.key == key })
+	if i < 0 {
+		return nil
+	}
+	return s.questions[i]
 }
 
-// set replaces the questions. Those that are there already keep their times, others are due at once.
-func (s *schedule) set(now time.Time, slots []*slot) {
-	known := make(map[questionKey]*slot, len(s.slots))
-	for _, old := range s.slots {
-		known[old.key] = old
-	}
-	for _, x := range slots {
-		if old := known[x.key]; old != nil && old.every == x.every {
-			x.due, x.asked, x.callAndBackoff, x.retry = old.due, old.asked, old.callAndBackoff, old.retry
-		} else {
-			x.due = now
-		}
-	}
-	s.slots = slots
-}
-
-// next returns the question to ask, and when; false for none. Of those that are due together, it is the first.
-func (s *schedule) next() (key questionKey, at time.Time, ok bool) {
-	var first *slot
-	for _, x := range s.slots {
-		if first == nil || x.due.Before(first.due) {
-			first = x
+// next returns the question to ask, and when; nil for none. Of those that are due together, it is the first.
+func (s *schedule) next() (first *question, at time.Time) {
+	for _, q := range s.questions {
+		if !q.command.EveryPoll && (first == nil || q.due.Before(first.due)) {
+			first = q
 		}
 	}
 	if first == nil {
-		return key, at, false
+		return nil, at
 	}
-	s.firstRoundDone = s.firstRoundDone || first.asked
 	at = first.due
 	if s.backoffUntil.After(at) {
 		at = s.backoffUntil
 	}
-	return first.key, at, true
+	return first, at
 }
 
-// backOff says that the tool was busy from start until now. No question is done.
+// backOff says that the tool was busy from start until now.
 func (s *schedule) backOff(start, now time.Time) {
+	s.firstRoundDone = s.firstRoundDone || !slices.ContainsFunc(s.questions, func(q *question) bool { return !q.isDone })
 	if s.firstRoundDone {
 		s.backoffUntil = now.Add(backoffFactor * now.Sub(start))
 	}
@@ -75,37 +56,15 @@ func (s *schedule) backOff(start, now time.Time) {
 
 // done says that a question was asked from start until now. It is due again at its interval, or after retry where that
 // is not 0.
-func (s *schedule) done(key questionKey, start, now time.Time, retry time.Duration) {
-	for _, x := range s.slots {
-		if x.key == key {
-			x.callAndBackoff, x.retry = (1+backoffFactor)*now.Sub(start), retry
-			x.due, x.asked = x.nextDue(now, retry), true
-		}
+func (s *schedule) done(q *question, start, now time.Time, retry time.Duration) {
+	q.retry = retry
+	if q.command.EveryPoll {
+		q.due, q.isDone = now.Add(retry), true
+		return
 	}
+	q.callAndBackoff = (1 + backoffFactor) * now.Sub(start)
+	q.due, q.isDone = q.nextDue(now), true
 	s.backOff(start, now)
-}
-
-// nextDue is when a slot is due after now. What was missed is left out.
-func (x *slot) nextDue(now time.Time, retry time.Duration) time.Time {
-	switch {
-	case retry > 0:
-		return now.Add(retry)
-	case !x.asked:
-		return now.Add(time.Duration(x.phase * float64(x.every)))
-	}
-	if due := x.due.Add(x.every); due.After(now) {
-		return due
-	}
-	return now.Add(x.every)
-}
-
-// makeDue makes a question due now.
-func (s *schedule) makeDue(key questionKey, now time.Time) {
-	for _, x := range s.slots {
-		if x.key == key {
-			x.due = now
-		}
-	}
 }
 
 // roundLength is how long the tool takes to come back to a question, with the backoff: where that is more than the question's
@@ -115,8 +74,10 @@ func (s *schedule) roundLength() time.Duration {
 	length := math.Inf(1)
 	for range steps {
 		filled := 0.0
-		for _, x := range s.slots {
-			filled += x.callAndBackoff.Seconds() * min(1, length/max(x.every, x.retry).Seconds())
+		for _, q := range s.questions {
+			if q.callAndBackoff > 0 {
+				filled += q.callAndBackoff.Seconds() * min(1, length/max(q.every, q.retry).Seconds())
+			}
 		}
 		length = filled
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // longPlan is one command about the host, and ten about each card.
-func longPlan(cards int) []*slot {
-	all := []*slot{{key: questionKey{command: "watch"}, every: time.Minute, phase: 1}}
+func longPlan(cards int) []*question {
+	all := []*question{{key: questionKey{command: "watch"}, due: time.Unix(0, 0), every: time.Minute, phase: 1}}
 	for _, c := range []struct {
 		every    time.Duration
 		commands []string
@@ -21,7 +21,7 @@ func longPlan(cards int) []*slot {
 		for _, command := range c.commands {
 			for card := range cards {
 				key := questionKey{command: command, card: fmt.Sprint(card)}
-				all = append(all, &slot{key: key, every: c.every, phase: float64(card+1) / float64(cards)})
+				all = append(all, &question{key: key, due: time.Unix(0, 0), every: c.every, phase: float64(card+1) / float64(cards)})
 			}
 		}
 	}
@@ -33,14 +33,14 @@ func simulate(s *schedule, length time.Duration, call func(questionKey) (cost, r
 	asked = map[questionKey][]time.Duration{}
 	start := time.Unix(0, 0)
 	for now := start; now.Sub(start) < length; {
-		key, at, _ := s.next()
+		q, at := s.next()
 		if at.After(now) {
 			now = at
 			continue
 		}
-		asked[key] = append(asked[key], now.Sub(start))
-		cost, retry := call(key)
-		s.done(key, now, now.Add(cost), retry)
+		asked[q.key] = append(asked[q.key], now.Sub(start))
+		cost, retry := call(q.key)
+		s.done(q, now, now.Add(cost), retry)
 		now, busy = now.Add(cost), busy+cost
 	}
 	return asked, busy
@@ -63,9 +63,9 @@ func TestScheduleIsKept(t *testing.T) {
 		{"as slow as it may be", 9 * time.Second, 16, 30 * time.Minute, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, plan := &schedule{}, longPlan(c.cards)
+			s := &schedule{questions: longPlan(c.cards)}
+			plan := s.questions
 			rand.Shuffle(len(plan), func(i, j int) { plan[i], plan[j] = plan[j], plan[i] })
-			s.set(time.Unix(0, 0), plan)
 			const length = 20 * time.Hour
 			asked, busy := simulate(s, length, func(questionKey) (time.Duration, time.Duration) { return c.cost, 0 })
 			if most := length/5 + c.first; busy > most {
@@ -91,8 +91,7 @@ func TestScheduleIsKept(t *testing.T) {
 
 // A sick card, each of whose questions takes until the timeout, makes the others' come later, and none is left out.
 func TestScheduleBesideASickCard(t *testing.T) {
-	s := &schedule{}
-	s.set(time.Unix(0, 0), longPlan(8))
+	s := &schedule{questions: longPlan(8)}
 	asked, _ := simulate(s, 5*time.Hour, func(key questionKey) (time.Duration, time.Duration) {
 		if key.card == "3" {
 			return 10 * time.Second, retryTimedOut
@@ -110,8 +109,7 @@ func TestScheduleBesideASickCard(t *testing.T) {
 
 // Calls about one thing are spread over its interval, not made together.
 func TestScheduleSpreadsCards(t *testing.T) {
-	s := &schedule{}
-	s.set(time.Unix(0, 0), longPlan(8))
+	s := &schedule{questions: longPlan(8)}
 	asked, _ := simulate(s, time.Hour, func(questionKey) (time.Duration, time.Duration) { return 100 * time.Millisecond, 0 })
 	for card := range 7 {
 		first, second := asked[questionKey{command: "ecc", card: fmt.Sprint(card)}], asked[questionKey{command: "ecc", card: fmt.Sprint(card + 1)}]
@@ -121,36 +119,13 @@ func TestScheduleSpreadsCards(t *testing.T) {
 	}
 }
 
-// What was refused is asked when it was told to be; cards that come and go are asked anew, but the tool is left alone all the same.
-func TestScheduleOfQuestionsThatComeAndGo(t *testing.T) {
-	start := time.Unix(0, 0)
-	s := &schedule{}
-	one := func() []*slot { return []*slot{{key: questionKey{command: "ecc"}, every: time.Minute, phase: 1}} }
-	s.set(start, one())
-	s.done(questionKey{command: "ecc"}, start, start.Add(time.Second), time.Hour)
-	s.set(start, one())
-	s.next()
-	s.done(questionKey{command: "ecc"}, start, start.Add(time.Second), time.Hour)
-	if _, at, _ := s.next(); at != start.Add(time.Second+time.Hour) {
-		t.Errorf("asked at %s, want after an hour", at.Sub(start))
-	}
-	s.set(start, append(one(), &slot{key: questionKey{command: "new"}, every: time.Minute}))
-	if key, at, _ := s.next(); key.command != "new" || at != start.Add(5*time.Second) {
-		t.Errorf("%s is asked at %s, want the new one after 1 s and a backoff of 4 s", key, at.Sub(start))
-	}
-	s.set(start, nil)
-	if key, _, ok := s.next(); ok {
-		t.Errorf("%s is asked, which was taken away", key)
-	}
-}
-
 // A reading would be exported for longer than three of its intervals because of questions that are asked each hour.
 func TestRoundOfRareQuestions(t *testing.T) {
 	var s schedule
 	for range 40 {
-		s.slots = append(s.slots, &slot{every: time.Hour, callAndBackoff: 5 * time.Second}, &slot{every: time.Minute, callAndBackoff: 5 * time.Second, retry: time.Hour})
+		s.questions = append(s.questions, &question{every: time.Hour, callAndBackoff: 5 * time.Second}, &question{every: time.Minute, callAndBackoff: 5 * time.Second, retry: time.Hour})
 	}
-	s.slots = append(s.slots, &slot{every: time.Minute, callAndBackoff: 5 * time.Second})
+	s.questions = append(s.questions, &question{every: time.Minute, callAndBackoff: 5 * time.Second})
 	if got := s.roundLength(); got > time.Minute {
 		t.Errorf("a round takes %s, though most questions are asked each hour", got)
 	}

@@ -10,7 +10,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/go-kit/log"
 	"github.com/go-kit/log/level"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
@@ -22,31 +21,29 @@ import (
 // stuckPause is how often it is looked whether a tool that outlived SIGKILL has gone.
 const stuckPause = time.Second
 
-// runner runs one command of a tool and waits for its end.
-type runner interface {
-	// RunUntil ends the command when enough says so of what it has printed; nil for never.
+// Runner runs one program of a vendor, one call at a time.
+type Runner interface {
+	// RunUntil ends the program when enough says so of what it has printed; nil for never.
 	RunUntil(ctx context.Context, enough func(out []byte) bool, args ...string) (process.Output, error)
+	// Stuck is how many children outlived SIGKILL.
 	Stuck() int
+	Close()
 }
 
 // tool asks one program of a vendor, one call at a time.
 type tool struct {
-	runner   runner
+	runner   Runner
 	classify model.Classifier
 	commands []model.Command // without the main table
 	options  Options
-	logger   log.Logger
+	health   *health
 	changed  chan struct{} // gets a token when there are other cards
-	asked    func()        // is called when an inventory was asked for, nil for nobody
 
-	mu        sync.Mutex // a scrape waits for it: held for assignments alone
-	schedule  schedule
-	questions map[questionKey]*question
-	order     []questionKey // of precedence
-	cards     []model.Device
-	refused   map[string]bool // commands whose refusal was logged
-	unread    uint64          // parts of all answers so far that could not be read
-	runs      map[string]run  // the last of each command
+	mu       sync.Mutex // a scrape waits for it: held for assignments alone
+	schedule schedule
+	cards    []model.Device
+	refused  map[string]bool // commands whose refusal was logged
+	runs     map[string]run  // the last of each command
 }
 
 // run is how one run of a command went.
@@ -55,21 +52,23 @@ type run struct {
 	success  bool
 }
 
-func newTool(commands []model.Command, r runner, classify model.Classifier, o Options) *tool {
+func newTool(commands []model.Command, r Runner, classify model.Classifier, h *health, o Options) *tool {
 	return &tool{
-		runner: r, classify: classify, commands: commands, options: o, logger: o.Logger, changed: make(chan struct{}, 1),
-		questions: map[questionKey]*question{}, refused: map[string]bool{}, runs: map[string]run{},
+		runner: r, classify: classify, commands: commands, options: o, health: h, changed: make(chan struct{}, 1),
+		refused: map[string]bool{}, runs: map[string]run{},
 	}
 }
 
-// askUntil asks what is due until ctx ends or the time has come. A call that has begun is
-// waited for.
-func (t *tool) askUntil(ctx context.Context, until time.Time) {
+// askUntil asks what is due until ctx ends or the time has come, and reports whether it ended before, since an inventory
+// was asked for. A call that has begun is waited for.
+func (t *tool) askUntil(ctx context.Context, until time.Time) (hasInventory bool) {
 	for ctx.Err() == nil && time.Now().Before(until) {
 		q, at, ok := t.next()
 		if ok && !at.After(time.Now()) {
 			if t.runner.Stuck() == 0 {
-				t.ask(ctx, q)
+				if t.ask(ctx, q); q.command.Inventory {
+					return true
+				}
 				continue
 			}
 			at = time.Now().Add(stuckPause) // no card is to blame for a call that could not begin
@@ -83,35 +82,75 @@ func (t *tool) askUntil(ctx context.Context, until time.Time) {
 		case <-time.After(time.Until(at)):
 		}
 	}
+	return false
 }
 
 // next returns the question to ask, as it is now, and when; false for none.
 func (t *tool) next() (q question, at time.Time, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	key, at, ok := t.schedule.next()
-	if ok {
-		q = *t.questions[key]
+	first, at := t.schedule.next()
+	if first == nil {
+		return question{}, at, false
 	}
-	return q, at, ok
+	return *first, at, true
+}
+
+// askEveryPoll adds to the table what its tool prints apart. What fails costs its own series: a poll waits for one call
+// that hangs, and then polls do without it for a while.
+func (t *tool) askEveryPoll(ctx context.Context, table *model.Report) {
+	for _, q := range t.everyPoll() {
+		a := t.ask(ctx, q)
+		a.report.Warnings = model.Warnings{} // which have an account of their own
+		table.Join(a.report)
+		if ctx.Err() != nil || failure.ReasonOf(a.err) == failure.Timeout {
+			return
+		}
+	}
+}
+
+// everyPoll are the questions of every poll that are due.
+func (t *tool) everyPoll() (due []question) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, q := range t.schedule.questions {
+		if q.command.EveryPoll && !q.due.After(time.Now()) {
+			due = append(due, *q)
+		}
+	}
+	return due
 }
 
 // ask makes one call about a question and keeps the answer.
-func (t *tool) ask(ctx context.Context, q question) {
+func (t *tool) ask(ctx context.Context, q question) answer {
 	start := time.Now()
 	a := t.call(ctx, q.command, q.command.Args(q.cards[0])[q.variant], q.cards)
 	if ctx.Err() != nil {
-		return // shutting down is no failure of the tool
+		return a // shutting down is no failure of the tool
 	}
-	if isNew := t.store(q.key, q.cards, start, a); isNew {
-		logger := level.Warn(t.logger)
-		if isRefusal(a.err) {
-			logger = level.Info(t.logger)
-		}
-		logger.Log("msg", "command failed", "command", q.key.command, "part", q.key.part, "device", q.key.card, "err", a.err)
+	if !t.store(q, start, a) {
+		return a
 	}
-	if t.asked != nil && q.command.Inventory {
-		t.asked()
+	if isRefusal(a.err) && !q.command.EveryPoll { // with that of every poll a part of the main table is missing
+		t.logRefusal(q.key, a.err)
+		a.err = nil
+	}
+	t.health.setFailure(q.key, a.err)
+	if a.isRead { // else the known warnings hold
+		t.health.setWarnings(q.key.String(), a.report.Warnings)
+	}
+	return a
+}
+
+// logRefusal logs a refusal once for all cards.
+func (t *tool) logRefusal(k questionKey, err error) {
+	t.mu.Lock()
+	command := k.command + " " + k.part
+	isKnown := t.refused[command]
+	t.refused[command] = true
+	t.mu.Unlock()
+	if !isKnown {
+		level.Info(t.health.logger).Log("msg", "command refused", "command", k.command, "part", k.part, "device", k.card, "err", err)
 	}
 }
 

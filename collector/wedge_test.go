@@ -89,9 +89,9 @@ func testWedge(t *testing.T, shared *process.Subreaper, vendor, name, pattern, w
 	write(strings.ReplaceAll(wedge, "%s", table))
 	failed := fmt.Sprintf("accelerator_collector_failures_total{collector=%q,reason=%q} ", vendor, reason)
 	eventually(t, "the failure is counted as "+string(reason), func() bool {
-		start := time.Now()
+		began := time.Now()
 		text := scrape(t, c)
-		if took := time.Since(start); took >= timeout {
+		if took := time.Since(began); took >= timeout {
 			t.Errorf("a scrape took %s while the tool hangs, as if it waited for it", took)
 		}
 		return strings.Contains(text, failed) && !strings.Contains(text, failed+"0\n")
@@ -125,10 +125,7 @@ func tableArgs(vendor string) []string {
 func TestToolComesAndGoes(t *testing.T) {
 	tool := filepath.Join(t.TempDir(), "mx-smi")
 	c := New(Options{Vendors: []VendorOptions{{Vendor: vendorNamed("metax"), Command: tool}}, Interval: 50 * time.Millisecond, InventoryInterval: time.Hour, Timeout: time.Second, Logger: log.NewNopLogger()})
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() { c.Run(ctx) })
-	t.Cleanup(func() { cancel(); wg.Wait() })
+	start(t, c)
 	eventually(t, "not_found is counted", func() bool { return c.Statuses()[0].Failures[failure.NotFound] > 0 })
 	if err := os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -137,25 +134,22 @@ func TestToolComesAndGoes(t *testing.T) {
 }
 
 func TestConcurrentScrapes(t *testing.T) {
-	c := simulated(t)
-	r := prometheus.NewPedanticRegistry()
-	r.MustRegister(c)
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for range 20 {
-				if _, err := r.Gather(); err != nil {
-					t.Error(err)
+	simulated(t, func(c *Collector) {
+		r := prometheus.NewPedanticRegistry()
+		r.MustRegister(c)
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for range 60 { // beside polls and inventories
+					if _, err := r.Gather(); err != nil {
+						t.Error(err)
+					}
+					time.Sleep(time.Second)
 				}
-			}
-		})
-	}
-	for range 20 {
-		for _, v := range c.cards {
-			v.poller.poll(t.Context())
+			})
 		}
-	}
-	wg.Wait()
+		wg.Wait()
+	})
 }
 
 // processesNaming finds the processes whose command line has the folder in it.

@@ -23,3 +23,15 @@ func (w *Warnings) Join(other Warnings) {
 	w.Count += other.Count
 	w.Texts = append(w.Texts[:len(w.Texts):len(w.Texts)], other.Texts[:min(len(other.Texts), maxTexts-len(w.Texts))]...)
 }
+
+// About returns the warnings with what they are about before each text, "" for nothing.
+func (w Warnings) About(subject string) Warnings {
+	if subject == "" {
+		return w
+	}
+	about := Warnings{Count: w.Count}
+	for _, text := range w.Texts {
+		about.Texts = append(about.Texts, subject+": "+text)
+	}
+	return about
+}

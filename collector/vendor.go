@@ -1,0 +1,141 @@
+package collector
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/host"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
+)
+
+// tableName is the command whose success is the collector's success.
+const tableName = "table"
+
+// vendorCollector collects the cards of one enabled vendor.
+type vendorCollector struct {
+	*vendorSource
+	poller  *poller[model.Snapshot]
+	samples sampleCache
+}
+
+func newVendorCollector(v VendorOptions, c *containers, o Options) *vendorCollector {
+	h := newHealth(v.Name, o.Logger)
+	newProgram := func(path string, network bool, classify model.Classifier) *tool {
+		commands := slices.DeleteFunc(slices.Clone(v.Commands), func(c model.Command) bool { return c.Network != network || !o.wants(c) })
+		r := o.NewRunner(process.Options{Path: path, Timeout: o.Timeout, Variables: o.Variables, Subreaper: o.Subreaper})
+		return newTool(commands, r, classify, h, o)
+	}
+	v.Table.Inventory = true // its errors are those of the tool, and a part of it is no table
+	s := &vendorSource{VendorOptions: v, table: newProgram(v.Command, false, v.Classify), processes: newProcessLooker(v.Name, c, o)}
+	if v.Network != "" {
+		s.network = newProgram(v.Network, true, v.ClassifyNetwork)
+	}
+	p := newPoller(s, h, o)
+	p.between = s.between
+	return &vendorCollector{vendorSource: s, poller: p}
+}
+
+// run polls until ctx ends, then kills what still runs.
+func (v *vendorCollector) run(ctx context.Context) {
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		v.poller.run(ctx)
+		v.table.runner.Close()
+	})
+	if v.network != nil {
+		wg.Go(func() {
+			const forever = 100 * 365 * 24 * time.Hour
+			v.network.askUntil(ctx, time.Now().Add(forever))
+			v.network.runner.Close()
+		})
+	}
+	wg.Wait()
+}
+
+// tools are the vendor's programs.
+func (v *vendorSource) tools() []*tool {
+	if v.network == nil {
+		return []*tool{v.table}
+	}
+	return []*tool{v.table, v.network}
+}
+
+// status is the health of the collector with its children.
+func (v *vendorCollector) status() Status {
+	s := v.poller.health.Status()
+	for _, t := range v.tools() {
+		s.Stuck += t.runner.Stuck()
+	}
+	return s
+}
+
+// vendorSource is one vendor's cards as a source of snapshots.
+type vendorSource struct {
+	VendorOptions
+	table, network *tool // the program with the main table, and that of the network ports: nil for none
+	processes      *processLooker
+
+	// Of the goroutine that polls.
+	report model.Report   // the last main table, with what every poll adds to it
+	known  []model.Device // cards of the last table, and the missing ones
+	found  host.Look      // where the processes of report run
+
+	mostSeen  atomic.Int64
+	announced atomic.Int64
+}
+
+// read asks for the main table and joins it with what the other commands have answered.
+func (v *vendorSource) read(ctx context.Context) (result[model.Snapshot], error) {
+	start := time.Now()
+	a := v.table.call(ctx, v.Table, v.Table.Args(model.Device{})[0], nil)
+	taken := time.Now()
+	if a.err == nil {
+		for _, t := range v.tools() { // as printed: what is added later makes no other card of one
+			t.setCards(slices.Clone(a.report.Devices))
+		}
+		v.table.askEveryPoll(ctx, &a.report)
+		a.err = ctx.Err() // shutting down is no failure of a command
+	}
+	found := v.processes.look(a.report.Processes, start)
+	if a.err != nil {
+		return result[model.Snapshot]{}, a.err
+	}
+	v.report, v.found = a.report, found
+	s := v.merge()
+	warnings := a.report.Warnings
+	warnings.Join(s.Warnings)
+	return result[model.Snapshot]{value: s, taken: taken, warnings: warnings}, nil
+}
+
+// between has the other commands asked. The cards of an inventory that has come are shown at once.
+func (v *vendorSource) between(ctx context.Context, until time.Time) *model.Snapshot {
+	if !v.table.askUntil(ctx, until) {
+		return nil
+	}
+	s := v.merge()
+	return &s
+}
+
+// merge joins the last table with the inventories.
+func (v *vendorSource) merge() model.Snapshot {
+	s := model.Merge(v.report, v.table.inventory(), v.Resolve)
+	v.found.AddTo(&s)
+	v.mostSeen.Store(max(v.mostSeen.Load(), int64(s.Seen)))
+	v.announced.Store(int64(s.Announced))
+	shown := s.Devices[:s.Seen]
+	s.Missing = model.Missing(shown, slices.Concat(s.Devices[s.Seen:], s.Missing, v.known), min(v.expected(), model.MaxDevices)-s.Seen)
+	v.known = slices.Concat(shown, s.Missing)
+	return s
+}
+
+// expected is how many cards there ought to be; 0 while nothing is known.
+func (v *vendorSource) expected() int {
+	if v.ExpectedDevices > 0 {
+		return v.ExpectedDevices
+	}
+	return int(max(v.mostSeen.Load(), v.announced.Load()))
+}
