@@ -2,6 +2,8 @@ package collector
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,6 +17,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
 
 // A hung tool must not go on showing the cards as they were: after three
@@ -264,6 +267,31 @@ func TestWarningsCountOnce(t *testing.T) {
 			time.Sleep(time.Minute)
 			if s := h.status(); s.Warnings != step.counted || s.LeftOut.Count != step.now || len(s.LeftOut.Texts) != min(20, step.now) || int(lines.Load()) != step.lines {
 				t.Errorf("%+v: %d warnings in all, %d now, %d kept, %d lines", step, s.Warnings, s.LeftOut.Count, len(s.LeftOut.Texts), lines.Load())
+			}
+		}
+	})
+}
+
+// What does not fit together counts as what cannot be read does: once, and so does a file of the kernel's.
+func TestWarningsOfMergeAndNodesCountOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options()
+		o.NUMA, o.Sysfs, o.Procfs = true, sysfs(t), string(processtest.Host(t, nil))
+		if err := os.Remove(filepath.Join(o.Sysfs, "devices/system/node/node1/meminfo")); err != nil {
+			t.Fatal(err)
+		}
+		h := newToy(o, toyCards(1))
+		parse := h.vendors[0].Table.Parse
+		h.vendors[0].Table.Parse = func(out []byte, cards []model.Device) (model.Report, error) {
+			r, err := parse(out, cards)
+			r.Processes = []model.Process{{Device: "0", PID: "7"}, {Device: "0", PID: "7"}, {Device: "9", PID: "8"}}
+			return r, err
+		}
+		start(t, h)
+		time.Sleep(2 * time.Minute)
+		for i, want := range []uint64{2, 1} {
+			if s := h.Statuses()[i]; s.Warnings != want || s.LeftOut.Count != int(want) {
+				t.Errorf("%s: %d warnings counted, %q hold now; want %d", s.Collector, s.Warnings, s.LeftOut.Texts, want)
 			}
 		}
 	})
