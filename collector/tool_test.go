@@ -416,6 +416,8 @@ func TestRestBehindTheFirstRound(t *testing.T) {
 		}))
 		start(t, h)
 		time.Sleep(50 * time.Second)
+		h.tool.mu.Lock() // as each call does
+		defer h.tool.mu.Unlock()
 		if diff := cmp.Diff([]time.Duration{0, 4 * time.Second, 24 * time.Second, 44 * time.Second}, starts); diff != "" {
 			t.Errorf("calls begin at (-want +got):\n%s", diff)
 		}
