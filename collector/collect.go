@@ -167,8 +167,8 @@ func (e emitter) snapshot(s *model.Snapshot, processes bool) {
 }
 
 func (e emitter) placements(s *model.Snapshot) {
-	if s.Unplaced != nil {
-		e.put("process_placement_unknown", float64(*s.Unplaced), e.vendor)
+	if s.UnreadProcesses != nil {
+		e.put("process_placement_unknown", float64(*s.UnreadProcesses), e.vendor)
 	}
 	for _, p := range s.Placements {
 		if c := p.Container; c != (model.Container{}) {

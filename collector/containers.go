@@ -10,7 +10,6 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/host"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
-	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
@@ -30,7 +29,7 @@ func newContainers(logger log.Logger) *containers {
 }
 
 // report keeps how the reading of a vendor's processes went.
-func (c *containers) report(vendor string, start time.Time, found host.Look) {
+func (c *containers) report(vendor string, start time.Time, found host.Placements) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failing[vendor] = found.Err != nil
@@ -44,52 +43,31 @@ func (c *containers) report(vendor string, start time.Time, found host.Look) {
 	}
 }
 
-// processLooker looks at the processes that one vendor's tool lists.
+// processLooker reads the processes that one vendor's tool lists.
 type processLooker struct {
 	vendor     string
-	host       host.Looker
+	reader     host.ProcessReader
 	containers *containers // nil where it is off
-	timeout    time.Duration
-	unfinished chan host.Look // of a look that has not ended, nil for none
 }
 
 func newProcessLooker(vendor string, c *containers, o Options) *processLooker {
-	l := host.Looker{Sysfs: o.Sysfs, Procfs: process.FS(o.Procfs), PodLogs: o.PodLogs, Containers: c != nil, Placement: o.NUMA && o.Processes}
-	if o.NUMAMaps {
-		l.MapsTimeout = min(o.Interval/2, o.Timeout)
+	r := host.ProcessReader{
+		Sysfs: o.Sysfs, Procfs: process.FS(o.Procfs), PodLogs: o.PodLogs,
+		Containers: c != nil, Placement: o.NUMA && o.Processes, Timeout: o.Timeout,
 	}
-	return &processLooker{vendor: vendor, host: l, containers: c, timeout: o.Timeout}
+	if o.NUMAMaps {
+		r.MapsTimeout = min(o.Interval/2, o.Timeout)
+	}
+	return &processLooker{vendor: vendor, reader: r, containers: c}
 }
 
-func (l *processLooker) look(listed []model.Process, asked time.Time) host.Look {
+func (l *processLooker) look(listed []model.Process, asked time.Time) host.Placements {
 	start := time.Now()
-	found := l.lookInTime(listed, asked)
+	found := l.reader.Read(listed, asked)
 	if l.containers != nil {
 		l.containers.report(l.vendor, start, found)
 	}
 	return found
-}
-
-// lookInTime gives a look up that does not end, as on a dead mount, so that the table does not wait for it. No other is
-// begun before that one has ended.
-func (l *processLooker) lookInTime(listed []model.Process, asked time.Time) host.Look {
-	if l.unfinished != nil {
-		select {
-		case <-l.unfinished: // about processes that were listed long ago
-			l.unfinished = nil
-		default:
-			return host.Look{Err: failure.Errorf(failure.Timeout, "reading the files of processes: the last reading has not ended")}
-		}
-	}
-	done := make(chan host.Look, 1)
-	go func() { done <- l.host.Look(listed, asked) }()
-	select {
-	case found := <-done:
-		return found
-	case <-time.After(l.timeout):
-		l.unfinished = done
-		return host.Look{Err: failure.Errorf(failure.Timeout, "reading the files of processes: no end within %s", l.timeout)}
-	}
 }
 
 // Places returns which containers the processes of the tools' fresh lists run in, by PID; without those on the host. It

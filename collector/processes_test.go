@@ -256,7 +256,7 @@ func TestFilesOfProcessesThatHang(t *testing.T) {
 func TestContainersOfTwoVendors(t *testing.T) {
 	lines := 0
 	c := newContainers(log.LoggerFunc(func(...any) error { lines++; return nil }))
-	var unread, broken host.Look
+	var unread, broken host.Placements
 	unread.Warnings.Add("process 7: reading its cgroup: permission denied")
 	broken.Err = failure.Errorf(failure.Timeout, "no end")
 	for range 10 {
@@ -269,7 +269,7 @@ func TestContainersOfTwoVendors(t *testing.T) {
 	if s := c.Status(); s.Warnings != 1 || s.LeftOut.Count != 1 || lines != 2 {
 		t.Errorf("%d warnings counted, %d hold now, %d lines; want 1, 1 and 2", s.Warnings, s.LeftOut.Count, lines)
 	}
-	c.report("ascend", time.Now(), host.Look{})
+	c.report("ascend", time.Now(), host.Placements{})
 	if s := c.Status(); !s.Success || s.LeftOut.Count != 1 || lines != 3 {
 		t.Errorf("when it works again: %+v, %d lines", s, lines)
 	}

@@ -80,9 +80,9 @@ type vendorSource struct {
 	processes      *processLooker
 
 	// Of the goroutine that polls.
-	report model.Report   // the last main table, with what every poll adds to it
-	known  []model.Device // cards of the last table, and the missing ones
-	found  host.Look      // where the processes of report run
+	report model.Report    // the last main table, with what every poll adds to it
+	known  []model.Device  // cards of the last table, and the missing ones
+	found  host.Placements // where the processes of report run
 
 	mostSeen  atomic.Int64
 	announced atomic.Int64

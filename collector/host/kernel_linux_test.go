@@ -23,16 +23,16 @@ import (
 // a folder, and the PIDs to look at.
 const inside = "HOST_TEST_INSIDE"
 
-// seen is what one look from other namespaces gave.
+// seen is what was read from other namespaces.
 type seen struct {
 	Containers map[string]model.Container
 	Reason     failure.Reason
 }
 
-func lookAt(procfs string, pids []string) seen {
-	l := Looker{Procfs: process.FS(procfs), PodLogs: "/none", Containers: true}
-	look := l.Look(listed(pids...), time.Now())
-	return seen{containersOf(look), failure.ReasonOf(look.Err)}
+func readFrom(procfs string, pids []string) seen {
+	r := ProcessReader{Procfs: process.FS(procfs), PodLogs: "/none", Containers: true, Timeout: time.Minute}
+	found := r.Read(listed(pids...), time.Now())
+	return seen{containersOf(found), failure.ReasonOf(found.Err)}
 }
 
 // TestKernel places processes in cgroups that are named as a pod's container, below which
@@ -42,7 +42,7 @@ func TestKernel(t *testing.T) {
 	if dir, pids, ok := strings.Cut(os.Getenv(inside), ":"); ok {
 		all := map[string]seen{}
 		for name, procfs := range map[string]string{"host": dir + "/proc", "own": "/proc"} {
-			all[name] = lookAt(procfs, strings.Split(pids, ","))
+			all[name] = readFrom(procfs, strings.Split(pids, ","))
 		}
 		text, err := json.Marshal(all)
 		must(t, err)
@@ -56,7 +56,7 @@ func TestKernel(t *testing.T) {
 	plain := sleeper(t, group, "docker/"+a)
 	pids := []string{inPod, forged, plain, sleeper(t, group, "vllm.service"), "1", "2"}
 	want := seen{Containers: map[string]model.Container{inPod: whole(uidA, a), forged: whole(uidA, b), plain: alone(a)}}
-	if diff := cmp.Diff(want, lookAt("/proc", pids)); diff != "" {
+	if diff := cmp.Diff(want, readFrom("/proc", pids)); diff != "" {
 		t.Errorf("from the host (-want +got):\n%s", diff)
 	}
 	from := fromInside(t, group, pids)

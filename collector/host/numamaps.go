@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
@@ -26,39 +25,19 @@ type nodeMemory struct {
 	warnings model.Warnings
 }
 
-// readMaps reads the numa_maps of the processes, in a goroutine that is waited for in time:
-// the kernel has a reader wait, without end, for a process whose memory management hangs.
-// While such a reading has not ended, there is no other.
-func (l *Looker) readMaps(processes map[string]listedProcess) nodeMemory {
-	const late = "the memory of the processes by node is not known: the kernel does not answer within %s"
-	var memory nodeMemory
-	if l.maps != nil {
-		select {
-		case <-l.maps: // too late for this look
-		default:
-			memory.warnings.Add(late, l.MapsTimeout)
-			return memory
-		}
-	}
-	l.maps = make(chan nodeMemory, 1)
-	go func(done chan<- nodeMemory) { done <- l.sumAll(processes) }(l.maps)
-	select {
-	case memory = <-l.maps:
-		l.maps = nil
-	case <-time.After(l.MapsTimeout):
-		memory.warnings.Add(late, l.MapsTimeout)
-	}
-	return memory
-}
-
 // sumAll reads the numa_maps of one process after the other.
-func (l *Looker) sumAll(processes map[string]listedProcess) nodeMemory {
+func (r *ProcessReader) sumAll(processes map[string]listedProcess) nodeMemory {
 	memory := nodeMemory{bytes: map[string]map[int]float64{}}
 	for _, pid := range slices.Sorted(maps.Keys(processes)) {
 		p := processes[pid]
-		bytesOn, err := l.sumProcess(p.pid)
+		var bytesOn map[int]float64
+		f, err := os.Open(processFile(r.Procfs, p.pid, "numa_maps"))
+		if err == nil {
+			bytesOn, err = sumNUMAMaps(f)
+			f.Close()
+		}
 		switch {
-		case !l.isStill(p): // its number may be another's
+		case !r.isStill(p): // its number may be another's
 		case err != nil:
 			memory.warnings.Add("the memory of process %s by node is not known: %v", pid, failure.Cause(err))
 		default:
@@ -66,15 +45,6 @@ func (l *Looker) sumAll(processes map[string]listedProcess) nodeMemory {
 		}
 	}
 	return memory
-}
-
-func (l *Looker) sumProcess(pid int) (map[int]float64, error) {
-	f, err := os.Open(processFile(l.Procfs, pid, "numa_maps"))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return sumNUMAMaps(f)
 }
 
 // sumNUMAMaps reads a process's numa_maps and returns how many bytes lie on each node. A

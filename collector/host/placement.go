@@ -32,45 +32,42 @@ func ParseAllowed(status string) (cpus, nodes []int, err error) {
 }
 
 // AddTo adds to a snapshot the NUMA nodes of its cards, and where its processes run.
-func (k *Look) AddTo(s *model.Snapshot) {
-	k.numa.Locate(k.sysfs, s.Devices, &s.Warnings)
-	s.Placements = k.placements(s.Devices, s.Processes)
-	if !k.withPlacement {
+func (ps *Placements) AddTo(s *model.Snapshot) {
+	ps.numa.Locate(ps.sysfs, s.Devices, &s.Warnings)
+	s.Placements = ps.join(s.Devices, s.Processes)
+	if !ps.withPlacement {
 		return
 	}
-	unknown := map[string]bool{}
+	unread := map[string]bool{}
 	for _, p := range s.Processes {
-		unknown[p.PID] = true
-	}
-	for _, p := range s.Placements {
-		if p.Nodes != "" {
-			delete(unknown, p.PID)
+		if len(ps.processes[p.PID].nodes) == 0 {
+			unread[p.PID] = true
 		}
 	}
-	n := len(unknown)
-	s.Unplaced = &n
-	if k.Err != nil && n > 0 {
-		s.Warnings.Add("where the processes may run is not known: %v", k.Err)
+	n := len(unread)
+	s.UnreadProcesses = &n
+	if ps.Err != nil && n > 0 {
+		s.Warnings.Add("where the processes may run is not known: %v", ps.Err)
 	}
-	s.Warnings.Join(k.memory.warnings)
+	s.Warnings.Join(ps.memory.warnings)
 }
 
-// placements returns where each process that was found runs, in the order of the processes.
+// join returns where each process that was read runs, in the order of the processes.
 // Offline CPUs do not count. Where the CPUs of a node could not be read, nothing is said of
 // CPUs, since a share would be of too few.
-func (k *Look) placements(devices []model.Device, processes []model.Process) []model.Placement {
+func (ps *Placements) join(devices []model.Device, processes []model.Process) []model.Placement {
 	nodeOf := map[string]Node{}
 	for _, d := range devices {
-		i := slices.IndexFunc(k.numa.Nodes, func(n Node) bool { return d.NUMANode != nil && n.ID == *d.NUMANode })
+		i := slices.IndexFunc(ps.numa.Nodes, func(n Node) bool { return d.NUMANode != nil && n.ID == *d.NUMANode })
 		if i >= 0 {
-			nodeOf[d.ID] = k.numa.Nodes[i]
+			nodeOf[d.ID] = ps.numa.Nodes[i]
 		}
 	}
-	online := k.numa.online()
+	online := ps.numa.online()
 	var all []model.Placement
 	index := map[string]int{}
 	for _, p := range processes {
-		found, ok := k.processes[p.PID]
+		found, ok := ps.processes[p.PID]
 		if !ok {
 			continue
 		}
@@ -81,7 +78,7 @@ func (k *Look) placements(devices []model.Device, processes []model.Process) []m
 			index[p.PID] = i
 			all = append(all, model.Placement{
 				PID: p.PID, Container: found.container, CPUs: cpulist.Format(cpus), Nodes: cpulist.Format(found.nodes),
-				NodeBytes: k.memory.bytes[p.PID],
+				NodeBytes: ps.memory.bytes[p.PID],
 			})
 		}
 		if node, ok := nodeOf[p.Device]; ok && len(found.nodes) > 0 {

@@ -184,13 +184,13 @@ func TestPlace(t *testing.T) {
 			var err error
 			p.cpus, p.nodes, err = ParseAllowed("Name:\tpython\nCpus_allowed_list:\t" + c.cpus + "\nMems_allowed_list:\t" + c.mems + "\n")
 			must(t, err)
-			look := Look{numa: c.machine, withPlacement: true, processes: map[string]listedProcess{"7": p}}
+			found := Placements{numa: c.machine, withPlacement: true, processes: map[string]listedProcess{"7": p}}
 			var s model.Snapshot
 			s.Devices, s.Processes = on(c.cards...)
-			look.AddTo(&s)
+			found.AddTo(&s)
 			c.want.PID = "7"
-			if diff := cmp.Diff([]model.Placement{c.want}, s.Placements); diff != "" || *s.Unplaced != 0 {
-				t.Errorf("%d not known (-want +got):\n%s", *s.Unplaced, diff)
+			if diff := cmp.Diff([]model.Placement{c.want}, s.Placements); diff != "" || *s.UnreadProcesses != 0 {
+				t.Errorf("%d not known (-want +got):\n%s", *s.UnreadProcesses, diff)
 			}
 		})
 	}

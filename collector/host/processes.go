@@ -12,27 +12,29 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
-// Looker reads where the processes that one vendor's tool lists run. It is of one goroutine.
-type Looker struct {
+// ProcessReader reads where the processes that one vendor's tool lists run. It is of one goroutine.
+type ProcessReader struct {
 	Sysfs  string     // usually /sys
 	Procfs process.FS // usually /proc
 	// PodLogs is the folder of the kubelet's log folders, usually /var/log/pods. It need not
 	// be there.
 	PodLogs string
-	// Containers and Placement enable a look at containers and pods, and at CPUs and memory
-	// nodes.
+	// Containers and Placement have containers and pods read, and CPUs and memory nodes.
 	Containers, Placement bool
 	// MapsTimeout is how long numa_maps are waited for, with Placement; 0 leaves them alone.
 	MapsTimeout time.Duration
+	// Timeout is how long the other files of processes, and pods, are waited for.
+	Timeout time.Duration
 
-	maps chan nodeMemory // of a reading that has not ended, nil for none
+	files bounded[Placements]
+	maps  bounded[nodeMemory]
 }
 
-// Look is what one look at the listed processes found.
-type Look struct {
-	// Err is why no process could be looked at, a *failure.Error: unsupported where the numbers
+// Placements are where the listed processes run.
+type Placements struct {
+	// Err is why no process could be read, a *failure.Error: unsupported where the numbers
 	// of Procfs are not those of the host, which the vendors' drivers know; not_found and
-	// permission where Procfs cannot be read.
+	// permission where Procfs cannot be read; timeout.
 	Err      error
 	Warnings model.Warnings // of containers
 
@@ -51,18 +53,34 @@ type listedProcess struct {
 	container   model.Container
 }
 
-// Look reads the files of the listed processes. It is called at once after the tool's list,
+// Read reads the files of the listed processes. It is called at once after the tool's list,
 // so that a number has least time to become another process's; asked is when the tool was
-// started.
-func (l *Looker) Look(listed []model.Process, asked time.Time) Look {
-	found := Look{sysfs: l.Sysfs, processes: map[string]listedProcess{}}
-	var err error
-	found.numa, err = ReadNUMA(l.Sysfs)
-	found.withPlacement = l.Placement && err == nil // otherwise the collector numa says why
-	if !l.Containers && !found.withPlacement {
-		return found
+// started. NUMA nodes do not wait for the files of processes, one of which may hang.
+func (r *ProcessReader) Read(listed []model.Process, asked time.Time) Placements {
+	numa, err := ReadNUMA(r.Sysfs)
+	withPlacement := r.Placement && err == nil // otherwise the collector numa says why
+	if !r.Containers && !withPlacement {
+		return Placements{sysfs: r.Sysfs, numa: numa}
 	}
-	if found.Err = checkProcfs(l.Procfs); found.Err != nil {
+	found, inTime := r.files.read(r.Timeout, func() Placements { return r.readAll(listed, asked) })
+	if !inTime {
+		found.Err = failure.Errorf(failure.Timeout, "reading the files of processes: no end within %s", r.Timeout)
+	}
+	found.sysfs, found.numa, found.withPlacement = r.Sysfs, numa, withPlacement
+	if withPlacement && r.MapsTimeout > 0 && found.Err == nil {
+		processes := found.processes
+		found.memory, inTime = r.maps.read(r.MapsTimeout, func() nodeMemory { return r.sumAll(processes) })
+		if !inTime {
+			found.memory.warnings.Add("the memory of the processes by node is not known: the kernel does not answer within %s", r.MapsTimeout)
+		}
+	}
+	return found
+}
+
+// readAll reads all listed processes, and the names of their pods.
+func (r *ProcessReader) readAll(listed []model.Process, asked time.Time) Placements {
+	found := Placements{processes: map[string]listedProcess{}}
+	if found.Err = checkProcfs(r.Procfs); found.Err != nil {
 		return found
 	}
 	seen := map[string]bool{}
@@ -71,38 +89,35 @@ func (l *Looker) Look(listed []model.Process, asked time.Time) Look {
 			continue
 		}
 		seen[p.PID] = true
-		if one, ok := l.readProcess(p.PID, asked, &found.Warnings); ok {
+		if one, ok := r.readProcess(p.PID, asked, &found.Warnings); ok {
 			found.processes[p.PID] = one
 		}
 	}
-	l.addPodNames(&found)
-	if found.withPlacement && l.MapsTimeout > 0 {
-		found.memory = l.readMaps(found.processes)
-	}
+	r.addPodNames(&found)
 	return found
 }
 
 // readProcess reads a process that began before the tool was asked; a younger one has the
 // number of one that has ended. It reports false where there is none, or another one at the
 // end.
-func (l *Looker) readProcess(printed string, asked time.Time, w *model.Warnings) (p listedProcess, ok bool) {
+func (r *ProcessReader) readProcess(printed string, asked time.Time, w *model.Warnings) (p listedProcess, ok bool) {
 	pid, _ := strconv.Atoi(printed)
-	before, ok := l.Procfs.Stat(pid)
+	before, ok := r.Procfs.Stat(pid)
 	if !ok || strconv.Itoa(pid) != printed || before.Began().After(asked) {
 		return listedProcess{}, false
 	}
 	p = listedProcess{pid: pid, start: before.Start}
 	var err error
-	if l.Containers {
-		p.container, err = readContainer(l.Procfs, pid)
+	if r.Containers {
+		p.container, err = readContainer(r.Procfs, pid)
 	}
-	if l.Placement {
+	if r.Placement {
 		// One that cannot be read is counted as not known.
-		if text, err := os.ReadFile(processFile(l.Procfs, pid, "status")); err == nil {
+		if text, err := os.ReadFile(processFile(r.Procfs, pid, "status")); err == nil {
 			p.cpus, p.nodes, _ = ParseAllowed(string(text))
 		}
 	}
-	if !l.isStill(p) {
+	if !r.isStill(p) {
 		return listedProcess{}, false
 	}
 	if err != nil {
@@ -112,8 +127,8 @@ func (l *Looker) readProcess(printed string, asked time.Time, w *model.Warnings)
 }
 
 // isStill reports whether the process has not ended.
-func (l *Looker) isStill(p listedProcess) bool {
-	now, ok := l.Procfs.Stat(p.pid)
+func (r *ProcessReader) isStill(p listedProcess) bool {
+	now, ok := r.Procfs.Stat(p.pid)
 	return ok && now.Start == p.start
 }
 
@@ -141,14 +156,14 @@ func processFile(procfs process.FS, pid int, name string) string {
 }
 
 // addPodNames adds the names of the pods that processes were found in.
-func (l *Looker) addPodNames(found *Look) {
+func (r *ProcessReader) addPodNames(found *Placements) {
 	wanted := map[string]bool{}
 	for _, p := range found.processes {
 		if p.container.PodUID != "" {
 			wanted[p.container.PodUID] = true
 		}
 	}
-	names := podNames(l.PodLogs, wanted, &found.Warnings)
+	names := podNames(r.PodLogs, wanted, &found.Warnings)
 	for pid, p := range found.processes {
 		pod := names[p.container.PodUID]
 		p.container.Namespace, p.container.Pod, p.container.Name = pod.Namespace, pod.Pod, pod.Name
@@ -157,7 +172,7 @@ func (l *Looker) addPodNames(found *Look) {
 }
 
 // checkProcfs returns why the numbers in there are not those of the host's processes, or why
-// they cannot be looked up.
+// they cannot be read.
 func checkProcfs(procfs process.FS) error {
 	if _, err := os.Stat(string(procfs)); err != nil {
 		return failure.Errorf(failure.NotFound, "reading processes below %q: %w", procfs, failure.Cause(err))

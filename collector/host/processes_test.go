@@ -24,10 +24,10 @@ func listed(pids ...string) []model.Process {
 	return all
 }
 
-// containersOf are the containers that a look found, by PID.
-func containersOf(look Look) map[string]model.Container {
+// containersOf are the containers that processes were found in, by PID.
+func containersOf(found Placements) map[string]model.Container {
 	all := map[string]model.Container{}
-	for pid, p := range look.processes {
+	for pid, p := range found.processes {
 		if p.container != (model.Container{}) {
 			all[pid] = p.container
 		}
@@ -52,22 +52,22 @@ func TestContainers(t *testing.T) {
 	write(t, "", logs, "team-b_two_"+uidB, "engine", "0.log")
 	write(t, "", logs, "team-b_two_"+uidB, "proxy", "0.log")
 	write(t, "", logs, "kube-system_train-node7_"+static, "torch", "0.log")
-	l := Looker{Procfs: process.FS(procfs), PodLogs: logs, Containers: true}
-	look := l.Look(listed("100", "200", "300", "100", "400", "500", "600", "700", "999", "0", "-1", "x", "0100", "+100", "99999999999999999999"), time.Now())
+	r := ProcessReader{Procfs: process.FS(procfs), PodLogs: logs, Containers: true, Timeout: time.Minute}
+	found := r.Read(listed("100", "200", "300", "100", "400", "500", "600", "700", "999", "0", "-1", "x", "0100", "+100", "99999999999999999999"), time.Now())
 	want := map[string]model.Container{
 		"100": {ID: a, PodUID: uidA, Namespace: "team-a", Pod: "llm-0", Name: "vllm"},
 		"300": {ID: b},
 		"400": {PodUID: uidB, Namespace: "team-b", Pod: "two"},
 		"500": {ID: c, PodUID: static, Namespace: "kube-system", Pod: "train-node7", Name: "torch"},
 	}
-	if diff := cmp.Diff(want, containersOf(look)); diff != "" || look.Err != nil {
-		t.Errorf("%v (-want +got):\n%s", look.Err, diff)
+	if diff := cmp.Diff(want, containersOf(found)); diff != "" || found.Err != nil {
+		t.Errorf("%v (-want +got):\n%s", found.Err, diff)
 	}
 	warnings := modeltest.Warnings("process 600: its cgroup is not trusted: "+errPodBelowUserTree.Error(), "process 700: reading its cgroup: no such file or directory")
-	if diff := cmp.Diff(warnings, look.Warnings); diff != "" {
+	if diff := cmp.Diff(warnings, found.Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
-	if got := ContainerOf(l.Procfs, 100); got != (model.Container{ID: a, PodUID: uidA}) {
+	if got := ContainerOf(r.Procfs, 100); got != (model.Container{ID: a, PodUID: uidA}) {
 		t.Errorf("ContainerOf: %+v", got)
 	}
 }
@@ -78,10 +78,10 @@ func TestNumbersUsedAgain(t *testing.T) {
 	old := processtest.Process{Cgroup: cgroups + "/" + id("a"), Start: 100}
 	young := processtest.Process{Cgroup: cgroups + "/" + id("b"), Start: 101}
 	procfs := processtest.Host(t, map[int]processtest.Process{100: old, 200: old})
-	l := Looker{Procfs: process.FS(procfs), PodLogs: t.TempDir(), Containers: true}
-	st, _ := l.Procfs.Stat(100)
-	if look := l.Look(listed("100"), st.Began().Add(-time.Hour)); len(look.processes) > 0 {
-		t.Errorf("began after the tool was asked: %+v", look.processes)
+	r := ProcessReader{Procfs: process.FS(procfs), PodLogs: t.TempDir(), Containers: true, Timeout: time.Minute}
+	st, _ := r.Procfs.Stat(100)
+	if found := r.Read(listed("100"), st.Began().Add(-time.Hour)); len(found.processes) > 0 {
+		t.Errorf("began after the tool was asked: %+v", found.processes)
 	}
 	// The reader of a pipe waits while the process is replaced by another one.
 	must(t, os.Remove(procfs.Path("200/cgroup")))
@@ -96,8 +96,8 @@ func TestNumbersUsedAgain(t *testing.T) {
 		_, _ = pipe.WriteString("0::" + old.Cgroup + "\n")
 		pipe.Close()
 	}()
-	if look := l.Look(listed("200"), time.Now()); len(look.processes) > 0 || look.Warnings.Count > 0 {
-		t.Errorf("used again while it was read: %+v, %q", look.processes, look.Warnings.Texts)
+	if found := r.Read(listed("200"), time.Now()); len(found.processes) > 0 || found.Warnings.Count > 0 {
+		t.Errorf("used again while it was read: %+v, %q", found.processes, found.Warnings.Texts)
 	}
 }
 
@@ -124,20 +124,20 @@ func TestWhoseNumbers(t *testing.T) {
 	} {
 		p := processtest.Host(t, map[int]processtest.Process{100: {Cgroup: cgroups + "/" + id("a")}})
 		c.change(p)
-		l := Looker{Procfs: process.FS(p), PodLogs: t.TempDir(), Containers: true}
-		look := l.Look(listed("100"), time.Now())
-		if reason := failure.ReasonOf(look.Err); reason != c.want || (len(look.processes) == 1) != (c.want == "") {
-			t.Errorf("%s: %q (%v), %d processes, want %q", name, reason, look.Err, len(look.processes), c.want)
+		r := ProcessReader{Procfs: process.FS(p), PodLogs: t.TempDir(), Containers: true, Timeout: time.Minute}
+		found := r.Read(listed("100"), time.Now())
+		if reason := failure.ReasonOf(found.Err); reason != c.want || (len(found.processes) == 1) != (c.want == "") {
+			t.Errorf("%s: %q (%v), %d processes, want %q", name, reason, found.Err, len(found.processes), c.want)
 		}
 	}
 }
 
-// memoryLooker is one on a machine of a node, whose processes it reads the memory of.
-func memoryLooker(t *testing.T, procfs processtest.Procfs) *Looker {
+// memoryReader is one on a machine of a node, whose processes it reads the memory of.
+func memoryReader(t *testing.T, procfs processtest.Procfs) *ProcessReader {
 	t.Helper()
 	tr := sysfsTree{}
 	tr.node(0, "0-1", "10", 4000)
-	return &Looker{Sysfs: tr.write(t), Procfs: process.FS(procfs), Placement: true, MapsTimeout: time.Minute}
+	return &ProcessReader{Sysfs: tr.write(t), Procfs: process.FS(procfs), Placement: true, MapsTimeout: time.Minute, Timeout: time.Minute}
 }
 
 func TestMemoryByNode(t *testing.T) {
@@ -145,7 +145,7 @@ func TestMemoryByNode(t *testing.T) {
 	procfs.Write(t, "100/numa_maps", mappings)
 	procfs.Write(t, "200/numa_maps", "")
 	procfs.Write(t, "300/numa_maps", "7f00 default N0=1 kernelpa")
-	look := memoryLooker(t, procfs).Look(listed("100", "200", "300", "400", "500"), time.Now())
+	found := memoryReader(t, procfs).Read(listed("100", "200", "300", "400", "500"), time.Now())
 	want := nodeMemory{
 		bytes: map[string]map[int]float64{"100": {0: 301 << 12, 1: 212<<12 + 3<<21}, "200": {}},
 		warnings: modeltest.Warnings(
@@ -153,7 +153,7 @@ func TestMemoryByNode(t *testing.T) {
 			"the memory of process 400 by node is not known: no such file or directory",
 		),
 	}
-	if diff := cmp.Diff(want, look.memory, cmp.AllowUnexported(nodeMemory{})); diff != "" {
+	if diff := cmp.Diff(want, found.memory, cmp.AllowUnexported(nodeMemory{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -163,12 +163,12 @@ func TestMemoryByNode(t *testing.T) {
 func TestMemoryOfAProcessThatHangs(t *testing.T) {
 	procfs := processtest.Host(t, map[int]processtest.Process{100: {}})
 	must(t, syscall.Mkfifo(procfs.Path("100/numa_maps"), 0o600))
-	l := memoryLooker(t, procfs)
-	l.MapsTimeout = 10 * time.Millisecond
+	r := memoryReader(t, procfs)
+	r.MapsTimeout = 10 * time.Millisecond
 	for range 3 {
-		look := l.Look(listed("100"), time.Now())
-		if said := strings.Join(look.memory.warnings.Texts, "; "); len(look.processes) != 1 || !strings.Contains(said, "the kernel does not answer within 10ms") {
-			t.Errorf("%d processes, warnings %q", len(look.processes), said)
+		found := r.Read(listed("100"), time.Now())
+		if said := strings.Join(found.memory.warnings.Texts, "; "); len(found.processes) != 1 || !strings.Contains(said, "the kernel does not answer within 10ms") {
+			t.Errorf("%d processes, warnings %q", len(found.processes), said)
 		}
 	}
 	pipe, err := os.OpenFile(procfs.Path("100/numa_maps"), os.O_WRONLY|syscall.O_NONBLOCK, 0) // an error where nobody reads
@@ -176,13 +176,53 @@ func TestMemoryOfAProcessThatHangs(t *testing.T) {
 	procfs.Write(t, "100/maps", mappings)
 	must(t, os.Rename(procfs.Path("100/maps"), procfs.Path("100/numa_maps")))
 	pipe.Close()
-	l.MapsTimeout = time.Minute
+	r.MapsTimeout = time.Minute
 	for deadline := time.Now().Add(10 * time.Second); ; {
-		if look := l.Look(listed("100"), time.Now()); len(look.memory.bytes) > 0 {
+		if found := r.Read(listed("100"), time.Now()); len(found.memory.bytes) > 0 {
 			return
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("nothing is read after the kernel has answered")
+		}
+	}
+}
+
+// A file of a process that hangs must not cost the cards their nodes, which sysfs knows, nor a
+// reader at each poll.
+func TestFilesThatHang(t *testing.T) {
+	tr := sysfsTree{}
+	tr.node(0, "0-1", "10 20", 4000)
+	tr.node(1, "2-3", "20 10", 4000)
+	sysfs := tr.write(t)
+	write(t, "1\n", sysfs, pciDir, "0000:3b:00.0", "numa_node")
+	procfs := processtest.Host(t, map[int]processtest.Process{100: {CPUs: "0-3", Mems: "0-1"}})
+	must(t, os.Remove(procfs.Path("100/cgroup")))
+	must(t, syscall.Mkfifo(procfs.Path("100/cgroup"), 0o600))
+	r := ProcessReader{Sysfs: sysfs, Procfs: process.FS(procfs), Containers: true, Placement: true, Timeout: 10 * time.Millisecond}
+	read := func() (s model.Snapshot, reason failure.Reason) {
+		found := r.Read(listed("100"), time.Now())
+		s.Devices, s.Processes = []model.Device{{ID: "0", BusID: "0000:3b:00.0"}}, listed("100")
+		found.AddTo(&s)
+		return s, failure.ReasonOf(found.Err)
+	}
+	for range 3 {
+		s, reason := read()
+		if node := s.Devices[0].NUMANode; reason != failure.Timeout || *s.UnreadProcesses != 1 || node == nil || *node != 1 {
+			t.Errorf("%q, %d processes not read, card %+v", reason, *s.UnreadProcesses, s.Devices[0])
+		}
+	}
+	pipe, err := os.OpenFile(procfs.Path("100/cgroup"), os.O_WRONLY|syscall.O_NONBLOCK, 0) // an error where nobody reads
+	must(t, err)
+	procfs.Write(t, "100/new", "0::/\n")
+	must(t, os.Rename(procfs.Path("100/new"), procfs.Path("100/cgroup")))
+	pipe.Close()
+	r.Timeout = time.Minute
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		if s, reason := read(); reason == "" && len(s.Placements) == 1 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nothing is read after the file has answered")
 		}
 	}
 }

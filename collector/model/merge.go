@@ -21,10 +21,10 @@ type Snapshot struct {
 	Links     []Link
 	// Placements are of those processes that could be looked at, each once.
 	Placements []Placement
-	// Unplaced is of how many processes it is not known what they may use; nil where nobody
-	// looked.
-	Unplaced *int
-	Warnings Warnings // what did not fit together; the reports keep their own
+	// UnreadProcesses is of how many processes it is not known what they may use; nil where
+	// that was not read.
+	UnreadProcesses *int
+	Warnings        Warnings // what did not fit together; the reports keep their own
 }
 
 // Resolver finds the ID of the device that a topology's name ("GPU0", "NPU3",
