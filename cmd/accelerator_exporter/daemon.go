@@ -23,16 +23,16 @@ import (
 
 // daemon is the running program: everything wired together.
 type daemon struct {
-	settings  *settings
-	base      log.Logger // for libraries, without time and caller
-	logger    log.Logger
-	hardware  *collector.Collector
-	prober    *probe.Prober
-	placement *placement
-	registry  *prometheus.Registry
-	reloadMu  sync.Mutex
-	reloadOK  prometheus.Gauge
-	reloadAt  prometheus.Gauge
+	settings    *settings
+	base        log.Logger // for libraries, without time and caller
+	logger      log.Logger
+	hardware    *collector.Collector
+	prober      *probe.Prober
+	targetCards *targetCards
+	registry    *prometheus.Registry
+	reloadMu    sync.Mutex
+	reloadOK    prometheus.Gauge
+	reloadAt    prometheus.Gauge
 }
 
 func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
@@ -54,8 +54,8 @@ func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
 	if err := d.prober.Apply(c.targets); err != nil {
 		return nil, err
 	}
-	d.placement = newPlacement(process.FS(options.Procfs), d.hardware, d.prober)
-	d.registry.MustRegister(d.hardware, d.prober, d.placement, d.reloadOK, d.reloadAt,
+	d.targetCards = newTargetCards(process.FS(options.Procfs), d.hardware, d.prober)
+	d.registry.MustRegister(d.hardware, d.prober, d.targetCards, d.reloadOK, d.reloadAt,
 		versioncollector.NewCollector("accelerator_exporter"),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	d.logStart(options.Vendors, c)
@@ -101,7 +101,7 @@ func (d *daemon) run(ctx context.Context, hangup <-chan os.Signal) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { d.hardware.Run(ctx) })
 	wg.Go(func() { d.prober.Run(ctx) })
-	wg.Go(func() { d.placement.run(ctx, d.settings.collector.Interval) })
+	wg.Go(func() { d.targetCards.run(ctx, d.settings.collector.Interval) })
 	wg.Go(func() { d.reloadOnHangup(ctx, hangup) })
 	err := d.serve(ctx)
 	stop()

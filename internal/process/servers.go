@@ -5,9 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/prometheus/procfs"
 )
+
+// searchAgain is after how long descriptors are read again although nothing shows a change: a
+// process may have been handed a socket.
+const searchAgain = 5 * time.Minute
 
 // Server is the processes behind a port, by ascending PID.
 type Server struct {
@@ -15,13 +20,26 @@ type Server struct {
 	Processes []int // these and all that descend from them, as a server's workers do
 }
 
-// Servers returns, for each port, the processes that serve it. A port that nobody listens
+// ServerFinder finds the processes that serve ports. It is of one goroutine.
+type ServerFinder struct {
+	FS FS
+
+	// Of the last search through the descriptors of all processes.
+	searched time.Time
+	sockets  map[string]int // ports of listening sockets, by what an open file of theirs points at
+	holders  map[int][]Stat // by port
+}
+
+// Find returns, for each port, the processes that serve it. A port that nobody listens
 // on, or only processes that we may not look at, which takes root's privileges for those of
 // others, is missing. The sockets are those of our own network namespace, the PIDs those of
 // the proc file system. The error says that no socket table, or not the list of processes,
 // could be read.
-func (fs FS) Servers(ports []int) (map[int]Server, error) {
-	root, err := procfs.NewFS(string(fs))
+//
+// The descriptors of all processes, which are many, are read when other sockets listen, when
+// a process that held one has ended, and every five minutes.
+func (f *ServerFinder) Find(ports []int) (map[int]Server, error) {
+	root, err := procfs.NewFS(string(f.FS))
 	if err != nil {
 		return nil, err
 	}
@@ -29,12 +47,23 @@ func (fs FS) Servers(ports []int) (map[int]Server, error) {
 	if err != nil || len(sockets) == 0 {
 		return nil, err
 	}
-	all, err := fs.Processes()
+	all, err := f.FS.Processes()
 	if err != nil {
 		return nil, fmt.Errorf("listing processes: %w", err)
 	}
+	hasEnded := func(holder Stat) bool {
+		return !slices.ContainsFunc(all, func(st Stat) bool { return st.PID == holder.PID && st.Start == holder.Start })
+	}
+	held := slices.Concat(slices.Collect(maps.Values(f.holders))...)
+	if !maps.Equal(sockets, f.sockets) || slices.ContainsFunc(held, hasEnded) || time.Since(f.searched) > searchAgain {
+		f.searched, f.sockets, f.holders = time.Now(), sockets, holdersOf(root, sockets, all)
+	}
 	found := map[int]Server{}
-	for port, pids := range ownersOf(root, sockets, all) {
+	for port, holders := range f.holders {
+		pids := map[int]bool{}
+		for _, holder := range holders {
+			pids[holder.PID] = true
+		}
 		listeners := slices.Sorted(maps.Keys(pids))
 		AddDescendants(pids, all)
 		found[port] = Server{Listeners: listeners, Processes: slices.Sorted(maps.Keys(pids))}
@@ -42,9 +71,9 @@ func (fs FS) Servers(ports []int) (map[int]Server, error) {
 	return found, nil
 }
 
-// ownersOf returns the PIDs that hold sockets, by port.
-func ownersOf(root procfs.FS, sockets map[string]int, all []Stat) map[int]map[int]bool {
-	owners := map[int]map[int]bool{}
+// holdersOf returns the processes that hold sockets, by port.
+func holdersOf(root procfs.FS, sockets map[string]int, all []Stat) map[int][]Stat {
+	holders := map[int][]Stat{}
 	for _, st := range all {
 		proc, err := root.Proc(st.PID)
 		if err != nil {
@@ -52,17 +81,12 @@ func ownersOf(root procfs.FS, sockets map[string]int, all []Stat) map[int]map[in
 		}
 		targets, _ := proc.FileDescriptorTargets() // none where we may not look
 		for _, target := range targets {
-			port, ok := sockets[target]
-			if !ok {
-				continue
+			if port, ok := sockets[target]; ok {
+				holders[port] = append(holders[port], st)
 			}
-			if owners[port] == nil {
-				owners[port] = map[int]bool{}
-			}
-			owners[port][st.PID] = true
 		}
 	}
-	return owners
+	return holders
 }
 
 // listeners returns the ports of listening sockets, in IPv4 and IPv6, by what an open file

@@ -5,15 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -84,7 +89,7 @@ func TestFindOnThisMachine(t *testing.T) {
 	closed, nobodys := listen(t, "tcp4", "127.0.0.1:0")
 	closed.Close()
 
-	got, err := FS("/proc").Servers([]int{ours, theirs, nobodys, 0, -1, 1 << 20})
+	got, err := (&ServerFinder{FS: "/proc"}).Find([]int{ours, theirs, nobodys, 0, -1, 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +139,7 @@ func TestFindInTree(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(string(root), "400"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	got, err := root.Servers([]int{8000, 8001, 8002, 8003})
+	got, err := (&ServerFinder{FS: root}).Find([]int{8000, 8001, 8002, 8003})
 	want := map[int]Server{
 		8000: {[]int{100, 300}, []int{100, 110, 120, 130, 300}},
 		8001: {[]int{200, 220}, []int{200, 210, 220, 230}},
@@ -148,33 +153,107 @@ func TestFindInTree(t *testing.T) {
 func TestFindWithoutIPv6(t *testing.T) {
 	procs := map[int]processtest.Process{7: {Name: "server", Parent: 1, Files: []string{"socket:[501]"}}}
 	root := withSockets(t, procs, map[string]string{"tcp": header + socket(8000, "0A", 501)})
-	got, err := root.Servers([]int{8000})
+	got, err := (&ServerFinder{FS: root}).Find([]int{8000})
 	if diff := cmp.Diff(map[int]Server{8000: {[]int{7}, []int{7}}}, got); diff != "" || err != nil {
 		t.Errorf("(-want +got):\n%s%v", diff, err)
 	}
 }
 
 func TestFindFails(t *testing.T) {
-	if got, err := FS(t.TempDir()).Servers([]int{8000}); !errors.Is(err, os.ErrNotExist) {
+	if got, err := (&ServerFinder{FS: FS(t.TempDir())}).Find([]int{8000}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("without socket tables: %v, %v", got, err)
 	}
 }
 
+// The descriptors of all processes of a large host would be read at each poll. They are when
+// something shows that others may hold the sockets, and now and then.
+func TestWhenDescriptorsAreRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		procfs := processtest.Host(t, map[int]processtest.Process{7: {Parent: 1, Files: []string{"socket:[501]"}}})
+		procfs.Write(t, "net/tcp", header+socket(8000, "0A", 501))
+		f := ServerFinder{FS: FS(procfs)}
+		expect := func(when string, listeners ...int) {
+			t.Helper()
+			servers, err := f.Find([]int{8000})
+			if diff := cmp.Diff(listeners, servers[8000].Listeners); diff != "" || err != nil {
+				t.Errorf("%s: %v (-want +got):\n%s", when, err, diff)
+			}
+		}
+		expect("at first", 7)
+		procfs.Add(t, 8, processtest.Process{Parent: 1, Files: []string{"socket:[501]", "socket:[502]"}})
+		expect("nothing changed", 7)
+		procfs.Write(t, "net/tcp", header+socket(8000, "0A", 501)+socket(8001, "0A", 502))
+		expect("another port listens", 7)
+		procfs.Write(t, "net/tcp", header+socket(8000, "0A", 502))
+		expect("another socket listens", 8)
+		procfs.Add(t, 9, processtest.Process{Parent: 1, Files: []string{"socket:[502]"}})
+		procfs.Add(t, 8, processtest.Process{Parent: 1, Start: 1})
+		expect("the holder's number is another process's", 9)
+		procfs.Add(t, 10, processtest.Process{Parent: 1, Files: []string{"socket:[502]"}})
+		procfs.End(t, 9)
+		expect("the holder has ended", 10)
+		procfs.Add(t, 11, processtest.Process{Parent: 1, Files: []string{"socket:[502]"}})
+		time.Sleep(searchAgain)
+		expect("not for long", 10)
+		time.Sleep(time.Second)
+		expect("after five minutes", 10, 11)
+	})
+}
+
 // No name server is asked for an address, nor for localhost: the context has ended.
-func TestIsLocalOnThisMachine(t *testing.T) {
+func TestLocalHostsOnThisMachine(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	hosts := map[string]bool{"localhost": true, "127.0.0.1": true, "::1": true, "192.0.2.1": false, "2001:db8::1": false}
+	want := map[string]bool{"": true, "localhost": true, "a.localhost": true, "127.0.0.1": true, "::1": true, "192.0.2.1": false, "2001:db8::1": false}
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range addrs {
-		hosts[a.(*net.IPNet).IP.String()] = true
+		want[a.(*net.IPNet).IP.String()] = true
 	}
-	for host, want := range hosts {
-		if got, err := IsLocal(ctx, host); got != want || err != nil {
-			t.Errorf("IsLocal(%q) = %t, %v, want %t", host, got, err, want)
+	l := LocalHosts{Lookup: net.DefaultResolver.LookupNetIP}
+	if diff := cmp.Diff(want, l.Among(ctx, slices.Collect(maps.Keys(want)))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A name server that is slow or gone would keep the cards behind all targets from being found
+// for as long as all names together take, at each poll.
+func TestNamesAreLookedUpSideBySideAndKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		asked := map[string]int{}
+		l := LocalHosts{Lookup: func(ctx context.Context, _, host string) ([]netip.Addr, error) {
+			mu.Lock()
+			asked[host]++
+			mu.Unlock()
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-time.After(map[string]time.Duration{"gone": time.Hour}[host] + time.Second):
+			}
+			return map[string][]netip.Addr{
+				"here":  {netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::1")},
+				"there": {netip.MustParseAddr("192.0.2.1")},
+				"both":  {netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("192.0.2.1")},
+			}[host], nil
+		}}
+		began := time.Now()
+		for time.Since(began) < time.Hour-10*time.Second {
+			start := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			got := l.Among(ctx, []string{"here", "there", "both", "here", "gone", "none"})
+			cancel()
+			want := map[string]bool{"here": true, "there": false, "both": false, "gone": false, "none": false}
+			if diff := cmp.Diff(want, got); diff != "" || time.Since(start) > 2*time.Second {
+				t.Fatalf("after %s (-want +got):\n%s", time.Since(start), diff)
+			}
+			time.Sleep(time.Until(start.Add(10 * time.Second)))
 		}
-	}
+		// Each five minutes, and each half minute what fails, to the poll behind that.
+		if diff := cmp.Diff(map[string]int{"here": 12, "there": 12, "both": 12, "none": 12, "gone": 90}, asked); diff != "" {
+			t.Errorf("lookups in an hour (-want +got):\n%s", diff)
+		}
+	})
 }

@@ -37,7 +37,8 @@ func TestOneNameOfAnEndpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strconv.Itoa(localPort(t.Context(), target)); got != port {
+		ports := newTargetCards("", nil, nil).localPorts(t.Context(), []probe.Target{target})
+		if got := strconv.Itoa(ports[target.Name()]); got != port {
 			t.Errorf("cards of %s: port %s, want %s", url, got, port)
 		}
 	}
