@@ -64,13 +64,13 @@ type emitter struct {
 // labels.
 func (e emitter) put(name string, v float64, labels ...string) { e.ch <- e.metric(name, v, labels) }
 
-// metric makes a sample: the one place where texts of tools become labels.
-func (e emitter) metric(name string, v float64, labels []string) prometheus.Metric {
+// metric makes a sample: the one place where texts of tools become labels. Lists are labels as they are.
+func (e emitter) metric(name string, v float64, labels []string, lists ...string) prometheus.Metric {
 	s := e.series[name]
 	for i := range labels {
 		labels[i] = labelValue(labels[i])
 	}
-	m, err := prometheus.NewConstMetric(s.desc, s.kind, v, labels...)
+	m, err := prometheus.NewConstMetric(s.desc, s.kind, v, append(labels, lists...)...)
 	if err != nil { // a panic here would cost the other collectors their series
 		m = prometheus.NewInvalidMetric(s.desc, fmt.Errorf("%s: %w", name, err))
 	}
@@ -175,7 +175,7 @@ func (e emitter) placements(s *model.Snapshot) {
 			e.put("process_container_info", 1, e.vendor, p.PID, c.ID, c.PodUID, c.Namespace, c.Pod, c.Name)
 		}
 		if p.CPUs != "" {
-			e.put("process_cpus_info", 1, e.vendor, p.PID, p.CPUs, p.Nodes)
+			e.putLists("process_cpus_info", []string{p.CPUs, p.Nodes}, e.vendor, p.PID)
 		}
 		for _, near := range p.Near {
 			if near.CPUs != nil {
@@ -207,7 +207,7 @@ func (e emitter) device(d *model.Device) {
 		e.put("numa_node_conflict", oneIf(*d.NUMAConflict), e.vendor, d.ID)
 	}
 	if d.CPUAffinity != "" {
-		e.put("cpu_affinity_info", 1, e.vendor, d.ID, d.CPUAffinity)
+		e.putLists("cpu_affinity_info", []string{d.CPUAffinity}, e.vendor, d.ID)
 	}
 }
 
@@ -216,7 +216,7 @@ func (e emitter) nodes(s *host.NUMA) {
 		id := strconv.Itoa(n.ID)
 		e.readings(n.Readings, id)
 		if n.CPUs != nil {
-			e.put("numa_cpu_list_info", 1, id, cpulist.Format(n.CPUs))
+			e.putLists("numa_cpu_list_info", []string{cpulist.Format(n.CPUs)}, id)
 		}
 	}
 }

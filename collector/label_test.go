@@ -69,7 +69,11 @@ func checkLabels(t testing.TB, families []*dto.MetricFamily) {
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
-				if len(l.GetValue()) > 200 || !utf8.ValidString(l.GetValue()) {
+				most := 200
+				if l.GetName() == "cpus" || l.GetName() == "mems" {
+					most = 4096
+				}
+				if len(l.GetValue()) > most || !utf8.ValidString(l.GetValue()) {
 					t.Errorf("%s has the label %s of %d bytes", f.GetName(), l.GetName(), len(l.GetValue()))
 				}
 			}
@@ -106,6 +110,42 @@ func TestLongNamesAreBounded(t *testing.T) {
 	} {
 		if long200[name] < least {
 			t.Errorf("%d shortened labels %s, want %d: %v", long200[name], name, least, long200)
+		}
+	}
+}
+
+// A part of a list of CPUs is another list, which accelbench placement would take for all of it.
+func TestListsOfCPUsAreWhole(t *testing.T) {
+	everySecond := func(cpus int) string {
+		list := "0"
+		for cpu := 2; cpu < cpus; cpu += 2 {
+			list += fmt.Sprintf(",%d", cpu)
+		}
+		return list
+	}
+	for cpus, want := range map[int]int{256: 8, 2048: 0} { // of 2,048 it has 4,564 bytes, more than a label may
+		list := everySecond(cpus)
+		families := gathered(t, "metax", "mx-smi", func(args string, out []byte) []byte {
+			if args == "topo -n" {
+				out = bytes.ReplaceAll(out, []byte("0-1\n"), []byte(list+"\n"))
+			}
+			return out
+		})
+		whole, all := 0, 0
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				for _, l := range m.GetLabel() {
+					if f.GetName() == "accelerator_cpu_affinity_info" && l.GetName() == "cpus" {
+						all++
+						if l.GetValue() == list {
+							whole++
+						}
+					}
+				}
+			}
+		}
+		if whole != want || all != want {
+			t.Errorf("%d cards have a list of every second of %d CPUs, of %d with any, want %d", whole, cpus, all, want)
 		}
 	}
 }
