@@ -14,7 +14,8 @@ import (
 
 const (
 	callTime  = 30 * time.Second // bounds a call, if its context allows that much
-	maxAnswer = 16 << 20         // bytes of an answer that are read
+	maxModels = 1 << 20          // bytes that are read of a list of models: the exporter has few MiB for many targets
+	maxTokens = 16 << 20         // bytes of a list of tokens
 	maxName   = 200              // bytes of a name
 )
 
@@ -27,24 +28,20 @@ type Model struct {
 }
 
 // Models asks which models the endpoint serves, in its order, within 30 s. What is no name by
-// [IsName] is left out; a list without one is [ReasonEmpty].
+// [IsName] is left out; a list without one is [ReasonEmpty], one of more than 1 MiB [ReasonProtocol].
 func (c *Client) Models(ctx context.Context) ([]Model, *Failure) {
-	var list struct {
-		Data []struct {
-			ID     string          `json:"id"`
-			Length json.RawMessage `json:"max_model_len"`
-		} `json:"data"`
-	}
-	if failure := c.ask(ctx, nil, &list, "/v1/models"); failure != nil {
+	var list json.RawMessage
+	if failure := c.ask(ctx, nil, &list, "/v1/models", maxModels); failure != nil {
 		return nil, failure
 	}
 	var models []Model
-	for _, m := range list.Data {
-		if IsName(m.ID) {
-			length := tokenCount(gjson.ParseBytes(m.Length))
-			models = append(models, Model{ID: m.ID, MaxLength: max(0, int(length))})
+	gjson.GetBytes(list, "data").ForEach(func(_, m gjson.Result) bool {
+		if id := m.Get("id").Str; IsName(id) {
+			length := tokenCount(m.Get("max_model_len"))
+			models = append(models, Model{ID: strings.Clone(id), MaxLength: max(0, int(length))}) // without the list behind it
 		}
-	}
+		return true
+	})
 	if len(models) == 0 {
 		return nil, newFailure(ReasonEmpty, "the list of models is empty")
 	}
@@ -74,7 +71,7 @@ func (c *Client) tokenize(ctx context.Context, question map[string]any) ([]int32
 		Tokens []int32 `json:"tokens"`
 	}
 	question["add_special_tokens"] = false
-	if failure := c.ask(ctx, question, &list, "/tokenize"); failure != nil {
+	if failure := c.ask(ctx, question, &list, "/tokenize", maxTokens); failure != nil {
 		return nil, failure
 	}
 	if len(list.Tokens) == 0 && question["prompt"] != "" {
@@ -83,8 +80,9 @@ func (c *Client) tokenize(ctx context.Context, question map[string]any) ([]int32
 	return list.Tokens, nil
 }
 
-// ask sends a short request, a GET where question is nil, and decodes the JSON of its answer.
-func (c *Client) ask(ctx context.Context, question map[string]any, answer any, path string) (failure *Failure) {
+// ask sends a short request, a GET where question is nil, and decodes the JSON of its answer, of which it reads at most
+// that many bytes.
+func (c *Client) ask(ctx context.Context, question map[string]any, answer any, path string, most int64) (failure *Failure) {
 	x := c.begin(ctx, new(Trace), callTime, 0)
 	defer func() { x.finish(failure) }()
 	var body []byte
@@ -96,7 +94,7 @@ func (c *Client) ask(ctx context.Context, question map[string]any, answer any, p
 		return failure
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(decodedBody(resp), maxAnswer))
+	text, err := io.ReadAll(io.LimitReader(decodedBody(resp), most))
 	if err != nil {
 		if f := x.expired(); f != nil {
 			return f
@@ -104,7 +102,7 @@ func (c *Client) ask(ctx context.Context, question map[string]any, answer any, p
 		return newFailure(errorReason(err, ReasonTruncated), "%v", err)
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
-		return newFailure(ReasonProtocol, "not the JSON that was asked for: %s", text)
+		return newFailure(ReasonProtocol, "not the JSON that was asked for: %s", text[:min(len(text), errorBodySize)])
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -33,7 +34,8 @@ func TestModels(t *testing.T) {
 		"empty list":       {`{"data":[]}`, nil, ReasonEmpty},
 		"unknown lengths":  {`{"data":[{"id":"a"},{"id":"b","max_model_len":"?"}]}`, []Model{{"a", 0}, {"b", 0}}, ""},
 		"HTML":             {"<html>", nil, ReasonProtocol},
-		"endless":          {`{"data":[` + strings.Repeat(" ", maxAnswer) + `{"id":"a"}]}`, nil, ReasonProtocol},
+		"a number":         {`{"data":[{"id":7},{"id":"a"}]}`, []Model{{"a", 0}}, ""},
+		"endless":          {`{"data":[` + strings.Repeat(" ", maxModels) + `{"id":"a"}]}`, nil, ReasonProtocol},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -49,6 +51,25 @@ func TestModels(t *testing.T) {
 				t.Errorf("failure %v, want %q; models (-want +got):\n%s", f, tt.fail, diff)
 			}
 		})
+	}
+}
+
+// Nine targets with such lists had the exporter killed by its unit, which has 256 MiB.
+func TestListsOfModelsTakeLittleMemory(t *testing.T) {
+	for _, element := range []string{`{"id":"a"},`, `{},`, " "} {
+		for _, size := range []int{maxModels - 100, 15 << 20} {
+			body := `{"data":[` + strings.Repeat(element, size/len(element)) + `{}]}`
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+			client := newTestClient(t, Config{BaseURL: server.URL})
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, _ = client.Models(t.Context())
+			runtime.ReadMemStats(&after)
+			server.Close()
+			if n := (after.TotalAlloc - before.TotalAlloc) >> 20; n > 24 {
+				t.Errorf("%d KiB of %q: %d MiB are taken, want at most 24", size>>10, element, n)
+			}
+		}
 	}
 }
 

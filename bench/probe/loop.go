@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,9 +34,11 @@ type loop struct {
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
 
-	mu          sync.Mutex
-	model       string  // configured or learned; "" while not known
-	last        Outcome // zero before there was one
+	mu          sync.Mutex // for who writes these, the probe in flight alone, and for other readers
+	model       string     // configured or learned; "" while not known
+	label       string     // of the model
+	labels      []string   // of this and former models
+	last        Outcome    // zero before there was one
 	lastSuccess Outcome
 }
 
@@ -46,6 +49,7 @@ func newLoop(t Target, c client, m *metrics, logger log.Logger) *loop {
 		metrics: m,
 		logger:  log.With(logger, "target", t.Name()),
 		model:   t.spec.Model,
+		label:   t.spec.Model,
 	}
 }
 
@@ -84,7 +88,7 @@ func (l *loop) run(ctx context.Context) {
 		missed := time.Since(planned) >= interval // the host slept, or was stopped
 		if missed || !l.inFlight.CompareAndSwap(false, true) {
 			l.mu.Lock() // the model's series must not come back when it has just become another
-			l.metrics.skipped.WithLabelValues(l.target.Name(), l.model).Inc()
+			l.metrics.skipped.WithLabelValues(l.target.Name(), l.label).Inc()
 			l.mu.Unlock()
 			continue
 		}
@@ -97,49 +101,56 @@ func (l *loop) run(ctx context.Context) {
 
 // probe sends one request, and asks for the model first where it must.
 func (l *loop) probe(ctx context.Context, planned time.Time) {
-	model, failure := l.learn(ctx)
-	if failure != nil {
-		l.metrics.observeUntraced(l.target, model, failure)
+	if failure := l.learn(ctx); failure != nil {
+		l.metrics.observeUntraced(l.target, l.label, failure)
 		l.record(newModelsOutcome(l.target, failure))
 		return
 	}
-	gauge := l.metrics.inFlight.WithLabelValues(l.target.Name(), model)
+	gauge := l.metrics.inFlight.WithLabelValues(l.target.Name(), l.label)
 	gauge.Set(1)
 	defer gauge.Set(0)
-	trace := l.client.Stream(ctx, l.target.request(model, planned))
+	trace := l.client.Stream(ctx, l.target.request(l.model, planned))
 	if unsent(trace.Failure) {
-		l.metrics.observeUntraced(l.target, model, trace.Failure)
+		l.metrics.observeUntraced(l.target, l.label, trace.Failure)
 	} else {
-		l.metrics.observe(l.target, model, trace)
+		l.metrics.observe(l.target, l.label, trace)
 	}
 	l.record(newOutcome(l.target, trace))
 }
 
-// learn returns the model to ask for: the configured one, or the first that the endpoint
-// lists, asked again after a probe failed.
-func (l *loop) learn(ctx context.Context) (model string, _ *openai.Failure) {
-	l.mu.Lock()
-	model = l.model
-	ask := model == "" || l.target.spec.Model == "" && l.last.Failure != nil
-	l.mu.Unlock()
-	if !ask {
-		return model, nil
+// mostModels is how many learned models of a target have labels of their own. A server that names
+// another one at each question would make series without end; the next are "other".
+const mostModels = 8
+
+// learn asks for the model where none is configured: the first that the endpoint lists, asked
+// again after a probe failed.
+func (l *loop) learn(ctx context.Context) *openai.Failure {
+	if l.model != "" && (l.target.spec.Model != "" || l.last.Failure == nil) {
+		return nil
 	}
 	learned, failure := l.target.firstModel(ctx, l.client)
 	switch {
-	case failure != nil && model != "":
-		return model, nil // the completions may work although the list does not
+	case failure != nil && l.model != "":
+		return nil // the completions may work although the list does not
 	case failure != nil:
-		return "", failure
+		return failure
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.model = learned
-	if learned != model {
-		l.metrics.dropState(l.target.Name(), model)
-		l.metrics.open(l.target, learned)
+	former := l.label
+	l.model, l.label = learned, learned
+	switch {
+	case slices.Contains(l.labels, learned):
+	case len(l.labels) < mostModels:
+		l.labels = append(l.labels, learned)
+	default:
+		l.label = "other"
 	}
-	return learned, nil
+	if l.label != former {
+		l.metrics.dropState(l.target.Name(), former)
+		l.metrics.open(l.target, l.label)
+	}
+	return nil
 }
 
 // firstModel is the first that the endpoint lists.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -24,7 +25,7 @@ const (
 	maxHeaderBytes = 16 << 10
 	readTimeout    = 10 * time.Second
 	writeTimeout   = 15 * time.Second // longer than Prometheus waits by default
-	idleTimeout    = 2 * time.Minute  // longer than most scrape intervals
+	idleTimeout    = 20 * time.Second // for the usual 15 s between scrapes; idle connections keep others out
 	drainTimeout   = 3 * time.Second  // leaves time for the rest of a stop within 5 s
 )
 
@@ -32,14 +33,7 @@ const (
 // end soon after that are cut: a slow client must not keep the program from stopping.
 func (d *daemon) serve(ctx context.Context) error {
 	library := sloggokit.NewGoKitHandler(d.base, nil)
-	server := &http.Server{
-		Handler:        d.handler(),
-		ReadTimeout:    readTimeout,
-		WriteTimeout:   writeTimeout,
-		IdleTimeout:    idleTimeout,
-		MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog:       slog.NewLogLogger(library, slog.LevelDebug),
-	}
+	server := newServer(d.handler(), slog.NewLogLogger(library, slog.LevelDebug))
 	failed := make(chan error, 1)
 	go func() { failed <- listenAndServe(ctx, server, d.settings.web, slog.New(library)) }()
 	select {
@@ -57,6 +51,18 @@ func (d *daemon) serve(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// newServer returns a server that cuts off slow and idle clients.
+func newServer(handler http.Handler, logger *log.Logger) *http.Server {
+	return &http.Server{
+		Handler:        handler,
+		ReadTimeout:    readTimeout,
+		WriteTimeout:   writeTimeout,
+		IdleTimeout:    idleTimeout,
+		MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog:       logger,
+	}
 }
 
 // listenAndServe is web.ListenAndServe with a limit of connections, which only a socket of

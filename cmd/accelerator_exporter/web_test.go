@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"errors"
@@ -10,9 +11,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/net/netutil"
 )
 
 // collectorFunc makes a function a collector.
@@ -134,4 +137,48 @@ func TestSlowClient(t *testing.T) {
 	if status := p.end(t); status != 0 || time.Since(begin) > 5*time.Second {
 		t.Errorf("exit status %d after %s", status, time.Since(begin))
 	}
+}
+
+// pipes are a listener whose connections are made in memory.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	conn, ok := <-p
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+
+func (pipes) Close() error { return nil }
+
+func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// A client that holds all connections after a request of each keeps scrapes out until they are
+// taken for idle.
+func TestIdleClientsAreCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		handler, _ := handlerOf(func(chan<- prometheus.Metric) {})
+		dial, server := make(pipes), newServer(handler, nil)
+		go server.Serve(netutil.LimitListener(dial, maxConnections))
+		scrape := func() net.Conn {
+			client, conn := net.Pipe()
+			dial <- conn
+			io.WriteString(client, "GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n")
+			if _, err := http.ReadResponse(bufio.NewReader(client), nil); err != nil {
+				t.Error(err)
+			}
+			return client
+		}
+		for range maxConnections {
+			defer scrape().Close()
+		}
+		begin := time.Now()
+		defer scrape().Close()
+		if waited := time.Since(begin); waited > 30*time.Second {
+			t.Errorf("a scrape waited for %s", waited)
+		}
+		close(dial)
+		server.Close()
+	})
 }
