@@ -77,16 +77,16 @@ func hasDDRAlone(d *model.Device) bool {
 	return ok && !hasHBM(d)
 }
 
-func parseText(rows []smitext.KeyRow, owner smitext.Owner) func([]byte, []model.Device) (model.Report, error) {
+func parseText(rows smitext.Rows, owner smitext.Owner) func([]byte, []model.Device) (model.Report, error) {
 	return func(out []byte, cards []model.Device) (model.Report, error) {
-		return smitext.ParseKeys(smitext.ReadKeyValues(out), rows, owner, cards)
+		return rows.ReadCards(smitext.ReadKeyValues(out), owner, cards)
 	}
 }
 
 // parseColumns reads the column tables whose header begins with the word first.
-func parseColumns(first string, rows []smitext.KeyRow) func([]byte, []model.Device) (model.Report, error) {
+func parseColumns(first string, rows smitext.Rows) func([]byte, []model.Device) (model.Report, error) {
 	return func(out []byte, cards []model.Device) (model.Report, error) {
-		return smitext.ParseKeys(smitext.ReadColumns(out, first), rows, chipOf, cards)
+		return rows.ReadCards(smitext.ReadColumns(out, first), chipOf, cards)
 	}
 }
 

@@ -26,10 +26,10 @@ func parseList(out []byte) (model.Report, error) {
 	for i := range blocks {
 		b := &blocks[i]
 		d := model.Device{ID: b.Card, Name: smitext.Label(b.Value("card series")), UUID: smitext.Label(b.Value("unique id"))}
-		if bus, _, _ := strings.Cut(b.Value("pci bus"), " "); smitext.PCIAddress(bus) {
+		if bus, _, _ := strings.Cut(cmp.Or(b.Value("pci bus"), b.Value("bus id")), " "); smitext.PCIAddress(bus) {
 			d.BusID = bus
 		}
-		if state := b.Value("health"); !smitext.Absent(state) {
+		if state := b.Value("bus id health"); !smitext.Absent(state) {
 			d.Health = &model.Health{OK: strings.EqualFold(state, "healthy"), State: state}
 		}
 		switch {
@@ -92,8 +92,6 @@ func parseTopology(out []byte) (model.Report, error) {
 	return r, err
 }
 
-var processMemory = smitext.Field{Metric: "process_memory_used_bytes", Unit: smitext.Bytes}
-
 // parseProcesses reads the output of --showpids. A process on several cards has one sum of memory, which is of no card.
 func parseProcesses(out []byte) (model.Report, error) {
 	if err := checkBanner(out); err != nil {
@@ -106,7 +104,7 @@ func parseProcesses(out []byte) (model.Report, error) {
 	var p model.Process
 	for _, b := range smitext.ReadKeyValues(out) {
 		for _, e := range b.Entries {
-			switch e.Key {
+			switch e.Word {
 			case "pid":
 				p = model.Process{PID: e.Value}
 			case "hcu index", "dcu index", "gpu index":
@@ -126,11 +124,11 @@ func addProcess(r *model.Report, p model.Process, memory smitext.Entry) {
 	if !isPID || !onOneCard || memory.Unit == "%" {
 		return
 	}
-	var readings model.Readings
-	if err := processMemory.Read(&readings, memory.Value, memory.Unit); err != nil {
-		r.Warn("process %s: %v", p.PID, smitext.CannotRead("vram used", memory.Value, err))
-	}
-	if used, ok := readings.Get(processMemory.Metric); ok {
+	used, isKnown, err := smitext.Bytes.Parse(memory.Value, memory.Unit)
+	switch {
+	case err != nil:
+		r.Warn("process %s: %v", p.PID, smitext.CannotRead(memory.Word, memory.Value, err))
+	case isKnown:
 		p.UsedBytes = used
 		r.Processes = append(r.Processes, p)
 	}

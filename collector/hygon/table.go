@@ -10,22 +10,20 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
-// words is one line for each header word that is a metric. VRAM% is none: it is a rounded share of bytes that another
-// command prints.
-var words = smitext.Vocabulary{
-	{Text: "temp", Field: smitext.Field{Metric: "temperature_celsius", Labels: []string{"chip"}, Unit: smitext.Celsius}},
-	{Text: "avgpwr", Field: smitext.Field{Metric: "power_watts", Unit: smitext.Watts}},
-	{Text: "pwrcap", Field: smitext.Field{Metric: powerLimit, Unit: smitext.Watts}},
-	{Text: "dcu%", Field: smitext.Field{Metric: "utilization_ratio", Unit: smitext.Percent}},
-	{Text: "hcu%", Field: smitext.Field{Metric: "utilization_ratio", Unit: smitext.Percent}},
-	{Text: "gpu%", Field: smitext.Field{Metric: "utilization_ratio", Unit: smitext.Percent}},
-	{Text: "dec%", Field: smitext.Field{Metric: "engine_utilization_ratio", Labels: []string{"decode"}, Unit: smitext.Percent}},
-	{Text: "enc%", Field: smitext.Field{Metric: "engine_utilization_ratio", Labels: []string{"encode"}, Unit: smitext.Percent}},
-	{Text: "sclk", Field: smitext.Field{Metric: "clock_hertz", Labels: []string{"core"}, Unit: smitext.Hertz}},
-	{Text: "mclk", Field: smitext.Field{Metric: "clock_hertz", Labels: []string{"memory"}, Unit: smitext.Hertz}},
+// tableRows have one line for each header word that is a metric. VRAM% is none: it is a rounded share of bytes that
+// another command prints.
+var tableRows = smitext.Rows{
+	{Word: "temp", Metric: "temperature_celsius", Labels: []string{"chip"}, Unit: smitext.Celsius},
+	{Word: "avgpwr", Metric: "power_watts", Unit: smitext.Watts},
+	{Word: "pwrcap", Metric: "power_limit_watts", Unit: smitext.Watts, NotZero: true},
+	{Word: "dcu%", Metric: "utilization_ratio", Unit: smitext.Percent},
+	{Word: "hcu%", Metric: "utilization_ratio", Unit: smitext.Percent},
+	{Word: "gpu%", Metric: "utilization_ratio", Unit: smitext.Percent},
+	{Word: "dec%", Metric: "engine_utilization_ratio", Labels: []string{"decode"}, Unit: smitext.Percent},
+	{Word: "enc%", Metric: "engine_utilization_ratio", Labels: []string{"encode"}, Unit: smitext.Percent},
+	{Word: "sclk", Metric: "clock_hertz", Labels: []string{"core"}, Unit: smitext.Hertz},
+	{Word: "mclk", Metric: "clock_hertz", Labels: []string{"memory"}, Unit: smitext.Hertz},
 }
-
-const powerLimit model.Metric = "power_limit_watts"
 
 var (
 	tableHeader = regexp.MustCompile(`^(?:[DH]CU|GPU)\s+Temp\b`)
@@ -47,8 +45,7 @@ func checkBanner(out []byte) error {
 // tableParser reads the rows below a header.
 type tableParser struct {
 	report model.Report
-	header *smitext.Header
-	row    smitext.Record
+	header smitext.Header
 	cards  map[string]bool // cards read
 }
 
@@ -79,7 +76,7 @@ func (p *tableParser) readLine(text string) {
 	_, isCard := smitext.Index(first)
 	switch {
 	case tableHeader.MatchString(text):
-		p.header = words.Header([]string{text})
+		p.header = tableRows.Header([]string{text})
 	case p.header == nil || !isCard:
 	case p.cards[first]:
 		p.report.Warn("card %s is printed twice", first)
@@ -90,25 +87,22 @@ func (p *tableParser) readLine(text string) {
 
 // readCard reads a row. One with other values than the header has words is no card: which value is missing is not known.
 func (p *tableParser) readCard(id, text string) {
-	p.row.Read(p.header, []string{text})
-	if _, isWhole := p.row.Get(p.header.Columns[0].Word); !isWhole {
+	b := p.header.Block([]string{text})
+	if b.Find("temp") == nil {
 		p.report.Warn("card %s: cannot read %.80q: not as many values as the header has columns", id, text)
 		return
 	}
+	for i, e := range b.Entries {
+		if word := strings.ToLower(e.Value); word == "none" || word == "unsupported" { // rocm-smi has them too
+			b.Entries[i].Value = ""
+		}
+	}
 	d := model.Device{ID: id, Readings: make(model.Readings, 0, 8)}
-	p.row.Readings(&d.Readings, isNone, func(err error) { p.report.Warn("card %s: %v", id, err) })
-	_, hasTemperature := d.Readings.Get("temperature_celsius", "chip")
-	_, hasPower := d.Readings.Get("power_watts")
-	if !hasTemperature && !hasPower && len(d.Readings) > 0 {
+	tableRows.Read(&b, &d, &d.Readings, func(err error) { p.report.Warn("card %s: %v", id, err) })
+	if !d.Readings.Has("temperature_celsius", "chip") && !d.Readings.Has("power_watts") && len(d.Readings) > 0 {
 		p.report.Warn("card %s: neither temperature nor power: its other values are left out", id)
 		d.Readings = nil
 	}
 	p.cards[id] = true
 	p.report.Devices = append(p.report.Devices, d)
-}
-
-// isNone reports whether a cell says that there is nothing, in words that rocm-smi has too.
-func isNone(c *smitext.Column, text string) bool {
-	isZeroLimit := c.Field.Metric == powerLimit && strings.Trim(text, "0.W") == ""
-	return isZeroLimit || strings.EqualFold(text, "none") || strings.EqualFold(text, "unsupported")
 }

@@ -7,6 +7,7 @@
 package metax
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
@@ -26,29 +27,29 @@ const (
 	colSliceID = "sgpu-id"
 )
 
-// words is one line for each header word that holds blanks, or has values
-// that do, or is a metric.
-var words = smitext.Vocabulary{
-	{Text: colName, Phrase: true},
-	{Text: colState, Phrase: true},
-	{Text: colUtil, Field: smitext.Field{Metric: "utilization_ratio", Unit: smitext.Percent}},
-	{Text: "temp", Field: smitext.Field{Metric: "temperature_celsius", Labels: []string{"chip"}, Unit: smitext.Celsius}},
-	{Text: "power", Field: smitext.Field{Metric: "power_watts", Limit: "power_limit_watts", Unit: smitext.Watts}},
-	{Text: "pwr:usage/cap", Field: smitext.Field{Metric: "power_watts", Limit: "power_limit_watts", Unit: smitext.Watts}},
-	{Text: "perf", Field: smitext.Field{Metric: "performance_level", Unit: smitext.Level}},
-	{Text: colMemory, Field: smitext.Field{
-		Metric: "memory_used_bytes", Total: "memory_total_bytes", Labels: []string{"vram"}, Unit: smitext.Bytes,
-	}},
-
-	{Text: "compute", Field: smitext.Field{Metric: "slice_compute_quota_ratio", Unit: smitext.Percent}},
-	{Text: "vram quota", Field: smitext.Field{
-		Metric: "slice_memory_used_bytes", Total: "slice_memory_quota_bytes", Unit: smitext.Bytes,
-	}},
-	{Text: "sgpu-util", Field: smitext.Field{Metric: "slice_utilization_ratio", Unit: smitext.Percent}},
-
-	{Text: smitext.ProcessName, Phrase: true},
-	{Text: "gpu memory", As: smitext.ProcessMemory},
-}
+// cardRows, sliceRows and processRows have one line for each header word that is a metric, or holds blanks, or has values
+// that do.
+var (
+	cardRows = smitext.Rows{
+		{Word: colName, Form: smitext.FormPhrase},
+		{Word: colState, Form: smitext.FormPhrase},
+		{Word: colUtil, Metric: "utilization_ratio", Unit: smitext.Percent},
+		{Word: "temp", Metric: "temperature_celsius", Labels: []string{"chip"}, Unit: smitext.Celsius},
+		{Word: "power", Metric: "power_watts", Total: "power_limit_watts", Form: smitext.FormLimit, Unit: smitext.Watts},
+		{Word: "pwr:usage/cap", Metric: "power_watts", Total: "power_limit_watts", Form: smitext.FormLimit, Unit: smitext.Watts},
+		{Word: "perf", Metric: "performance_level", Unit: smitext.Level},
+		{Word: colMemory, Metric: "memory_used_bytes", Total: "memory_total_bytes", Form: smitext.FormUsage, Labels: []string{"vram"}, Unit: smitext.Bytes},
+	}
+	sliceRows = smitext.Rows{
+		{Word: "compute", Metric: "slice_compute_quota_ratio", Unit: smitext.Percent},
+		{Word: "vram quota", Metric: "slice_memory_used_bytes", Total: "slice_memory_quota_bytes", Form: smitext.FormUsage, Unit: smitext.Bytes},
+		{Word: "sgpu-util", Metric: "slice_utilization_ratio", Unit: smitext.Percent},
+	}
+	processRows = smitext.Rows{
+		{Word: smitext.ProcessName, Form: smitext.FormPhrase},
+		{Word: "gpu memory", As: smitext.ProcessMemory},
+	}
+)
 
 type tableParser struct {
 	report    model.Report
@@ -64,7 +65,7 @@ type tableParser struct {
 func ParseTable(out []byte) (model.Report, error) {
 	p := &tableParser{cards: map[string]bool{}, slices: map[[2]string]bool{}, holdings: map[[2]string]holding{}}
 	reader := smitext.TableReader{
-		Words: words,
+		Words: slices.Concat(cardRows, sliceRows, processRows),
 		Tables: []smitext.Table{
 			{Header: []string{colGPU, colBusID}, Second: []string{colMemory}, Card: p.card},
 			{Header: []string{colGPU, colSliceID}, Row: p.slice},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
@@ -62,7 +63,7 @@ func parserOf(name string, header []string) modeltest.Parse {
 	case "health":
 		return health.parseHealth
 	case "details":
-		return about(cards(), query{fields: header}.parseDetails)
+		return about(cards(), query{smitext.Query{Fields: header}}.parseDetails)
 	case "processes":
 		return about(cards(), processes.parseProcesses)
 	}
@@ -147,9 +148,9 @@ func TestCaptures(t *testing.T) {
 		fmt.Fprintf(&b, "== %s\n", name)
 		switch {
 		case strings.HasPrefix(name, "query-compute-apps-"):
-			b.WriteString(told(about(captured(), query{fields: fields, commaField: "process_name"}.parseProcesses), text))
+			b.WriteString(told(about(captured(), query{smitext.Query{Fields: fields, CommaField: "process_name"}}.parseProcesses), text))
 		case strings.HasPrefix(name, "query-gpu-") && slices.Contains(fields, "index"):
-			q := query{fields: fields}
+			q := query{smitext.Query{Fields: fields}}
 			b.WriteString(told(q.parseTable, text))
 			b.WriteString(told(about(captured(), q.parseDetails), text))
 			b.WriteString(told(q.parseHealth, text))
