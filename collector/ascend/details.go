@@ -67,14 +67,10 @@ func isSick(d *model.Device) bool { return d.Health != nil && !d.Health.OK }
 
 // hasHBM and hasDDRAlone report whose bandwidth a chip's is: npu-smi prints a line for DDR
 // where there is none.
-func hasHBM(d *model.Device) bool {
-	_, ok := d.Readings.Get("memory_total_bytes", "hbm")
-	return ok
-}
+func hasHBM(d *model.Device) bool { return d.Readings.Has("memory_total_bytes", "hbm") }
 
 func hasDDRAlone(d *model.Device) bool {
-	_, ok := d.Readings.Get("memory_total_bytes", "ddr")
-	return ok && !hasHBM(d)
+	return d.Readings.Has("memory_total_bytes", "ddr") && !hasHBM(d)
 }
 
 func parseText(rows smitext.Rows, owner smitext.Owner) func([]byte, []model.Device) (model.Report, error) {

@@ -35,7 +35,7 @@ func networkDetails() []model.Command {
 // where it has one.
 func rocePort(command string) func(model.Device) [][]string {
 	return func(d model.Device) [][]string {
-		if _, ok := smitext.Index(d.ID); !ok {
+		if !smitext.IsIndex(d.ID) {
 			return nil
 		}
 		return [][]string{{"-i", d.ID, command, "-g"}}

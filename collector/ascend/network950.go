@@ -35,9 +35,7 @@ func devInfo() model.Command {
 // the answer.
 func devInfoBlocks(out []byte) []smitext.Block {
 	return slices.DeleteFunc(smitext.ReadColumns(out, "udieid"), func(b smitext.Block) bool {
-		_, hasDie := smitext.Index(b.Value("udieid"))
-		_, hasPort := smitext.Index(b.Value("portid"))
-		return !hasDie || !hasPort
+		return !smitext.IsIndex(b.Value("udieid")) || !smitext.IsIndex(b.Value("portid"))
 	})
 }
 

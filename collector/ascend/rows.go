@@ -11,11 +11,11 @@ import (
 // chip reads a chip's two rows: the first has a health word where the second has a bus id.
 func (p *infoParser) chip(b *smitext.Block) bool {
 	npu, number, state, bus := b.Value(colNPU), b.Value(colChip), b.Find(colHealth), b.Find(colBusID)
-	if _, isNumber := smitext.Index(npu); !isNumber || state == nil || !isState(state.Value) ||
+	if !smitext.IsIndex(npu) || state == nil || !isState(state.Value) ||
 		bus == nil || !smitext.Absent(bus.Value) && !smitext.PCIAddress(bus.Value) {
 		return false
 	}
-	if _, isNumber := smitext.Index(number); number != "" && !isNumber {
+	if number != "" && !smitext.IsIndex(number) {
 		p.report.Warn("NPU %s: cannot read %s from %.40q", npu, colChip, number)
 		return true
 	}
@@ -24,7 +24,7 @@ func (p *infoParser) chip(b *smitext.Block) bool {
 		Readings: make(model.Readings, 0, 8),
 	}}
 	for _, word := range []string{colPhyID, colDevice} {
-		if _, isNumber := smitext.Index(b.Value(word)); isNumber {
+		if smitext.IsIndex(b.Value(word)) {
 			c.number = b.Value(word)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // card reads a card's two rows. The first one has the card's number and bus id.
 func (p *tableParser) card(b *smitext.Block) bool {
 	id, bus, memory := b.Value(colGPU), b.Find(colBusID), b.Find(colMemory)
-	if _, isNumber := smitext.Index(id); !isNumber || memory == nil || smitext.PCIAddress(memory.Value) ||
+	if !smitext.IsIndex(id) || memory == nil || smitext.PCIAddress(memory.Value) ||
 		bus == nil || !smitext.Absent(bus.Value) && !smitext.PCIAddress(bus.Value) {
 		return false
 	}
@@ -65,9 +65,7 @@ func health(s string) *model.Health {
 // slice reads a row of the table of sliced GPUs.
 func (p *tableParser) slice(b *smitext.Block) bool {
 	s := model.Slice{Device: b.Value(colGPU), ID: b.Value(colSliceID)}
-	_, hasGPU := smitext.Index(s.Device)
-	_, hasID := smitext.Index(s.ID)
-	if !hasGPU || !hasID {
+	if !smitext.IsIndex(s.Device) || !smitext.IsIndex(s.ID) {
 		return false
 	}
 	key := [2]string{s.Device, s.ID}
@@ -94,7 +92,7 @@ func (p *tableParser) process(b *smitext.Block) bool {
 		return true
 	}
 	gpu, _, onSlice := strings.Cut(b.Value(colGPU), "-s")
-	if _, isGPU := smitext.Index(gpu); !isGPU {
+	if !smitext.IsIndex(gpu) {
 		return false
 	}
 	process, known, err := b.Process()

@@ -7,6 +7,7 @@
 package metax
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -108,42 +109,41 @@ func checkBanner(s string) error {
 			return failure.Errorf(failure.Parse, "the banner is that of %.40q, not of MetaX or Mars", brand)
 		}
 	}
-	if name, rest, _ := strings.Cut(s, " "); strings.HasSuffix(name, "-smi") && !isTool(name) &&
-		strings.HasPrefix(strings.TrimSpace(rest), "version:") {
+	name, rest, _ := strings.Cut(s, " ")
+	isVersion := strings.HasSuffix(name, "-smi") && strings.HasPrefix(strings.TrimSpace(rest), "version:")
+	if isVersion && !toolVersion.MatchString(s) {
 		return failure.Errorf(failure.Parse, "the output is that of %.40q, not of mx-smi or ht-smi", name)
 	}
 	return nil
 }
 
-func isTool(name string) bool {
-	return strings.EqualFold(name, "mx-smi") || strings.EqualFold(name, "ht-smi")
-}
+var (
+	toolVersion  = regexp.MustCompile(`(?i)^(?:mx|ht)-smi(?:\s+(\S*\d\S*)|\s|$)`)
+	otherVersion = regexp.MustCompile(`(Driver|MACA|HPCC|BIOS) Version:\s*(\S*\d\S*)`)
+)
 
-// title reads the rows above the header: names and versions.
+// title reads the rows above the header: names and versions. A word without a digit is no version: it is "unknown", or the
+// next label where the value is empty.
 func (p *tableParser) title(cells []string) error {
 	var t model.Tool
 	if p.report.Tool != nil {
 		t = *p.report.Tool
 	}
 	for _, cell := range cells {
-		first, rest, _ := strings.Cut(cell, " ")
-		switch {
-		case isTool(first):
-			t.Name, t.Version = strings.ToLower(first), version(rest)
-		case strings.HasSuffix(strings.ToUpper(first), "-SMI"):
+		first, _, _ := strings.Cut(cell, " ")
+		if m := toolVersion.FindStringSubmatch(cell); m != nil {
+			t.Name, t.Version = strings.ToLower(first), m[1]
+		} else if strings.HasSuffix(strings.ToUpper(first), "-SMI") {
 			return failure.Errorf(failure.Parse, "the title is that of %.40q, not of mx-smi or ht-smi", first)
 		}
-		for _, f := range []struct {
-			label string
-			value *string
-		}{
-			{"Kernel Mode Driver Version:", &t.DriverVersion},
-			{"MACA Version:", &t.RuntimeVersion},
-			{"HPCC Version:", &t.RuntimeVersion},
-			{"BIOS Version:", &t.FirmwareVersion},
-		} {
-			if _, after, ok := strings.Cut(cell, f.label); ok && version(after) != "" {
-				*f.value = version(after)
+		for _, m := range otherVersion.FindAllStringSubmatch(cell, -1) {
+			switch m[1] {
+			case "Driver":
+				t.DriverVersion = m[2]
+			case "BIOS":
+				t.FirmwareVersion = m[2]
+			default:
+				t.RuntimeVersion = m[2]
 			}
 		}
 	}
@@ -151,14 +151,4 @@ func (p *tableParser) title(cells []string) error {
 		p.report.Tool = &t
 	}
 	return nil
-}
-
-// version is the first word of s. One without a digit is no version: it is
-// "unknown", or the next label where the value is empty.
-func version(s string) string {
-	word, _, _ := strings.Cut(strings.TrimSpace(s), " ")
-	if !strings.ContainsAny(word, "0123456789") {
-		return ""
-	}
-	return word
 }

@@ -24,10 +24,7 @@ func commands() []model.Command {
 }
 
 // mayBeSliced reports whether a card prints no utilization, as one in MIG mode does.
-func mayBeSliced(d *model.Device) bool {
-	_, ok := d.Readings.Get("utilization_ratio")
-	return !ok
-}
+func mayBeSliced(d *model.Device) bool { return !d.Readings.Has("utilization_ratio") }
 
 var helpField = regexp.MustCompile(`"([a-z_]+(?:\.[A-Za-z_]+)*)"`)
 

@@ -70,9 +70,8 @@ func (q query) parseProcesses(out []byte, cards []model.Device) (model.Report, e
 		uuid, pid, memory := row.Value("gpu_uuid"), row.Value("pid"), row.Value("used_gpu_memory")
 		at := slices.IndexFunc(cards, func(d model.Device) bool { return d.UUID == uuid })
 		used, isKnown, err := smitext.Bytes.Parse(memory, "")
-		_, isPID := smitext.Index(pid)
 		switch {
-		case !isPID:
+		case !smitext.IsIndex(pid):
 			r.Warn("cannot read the PID %.20q of a process", pid)
 		case uuid == "" || at < 0:
 			r.Warn("process %s is on no card of the table: %.60q", pid, uuid)

@@ -57,7 +57,7 @@ var errOtherValues = errors.New("not as many values as the header has columns")
 // Process reads a process, but for its card. It is not known where no memory is printed.
 func (b *Block) Process() (p model.Process, known bool, err error) {
 	pid, memory := b.Value(PID), b.Find(ProcessMemory)
-	if _, isPID := Index(pid); !isPID || memory == nil {
+	if !IsIndex(pid) || memory == nil {
 		return p, false, CannotRead("a process", b.Text, errOtherValues)
 	}
 	bytes, known, err := Bytes.Parse(memory.Value, memory.Unit)

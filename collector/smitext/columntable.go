@@ -29,7 +29,7 @@ func ReadColumns(out []byte, first string) []Block {
 		if len(cells) == 0 {
 			continue
 		}
-		if _, isNumber := Index(strings.TrimSpace(cells[0])); isNumber {
+		if IsIndex(strings.TrimSpace(cells[0])) {
 			if len(cells) == len(header) {
 				blocks = append(blocks, rowBlock(header, cells))
 			}

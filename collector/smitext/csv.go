@@ -72,9 +72,8 @@ func (q Query) ReadCards(out []byte) (blocks []Block, r model.Report, err error)
 	known := map[string]bool{}
 	for _, b := range rows {
 		b.Card = b.Value("index")
-		_, isIndex := Index(b.Card)
 		switch {
-		case !isIndex:
+		case !IsIndex(b.Card):
 			r.Warn("cannot read the card's number from %.40q", b.Card)
 		case known[b.Card]:
 			r.Warn("card %s is printed twice", b.Card)

@@ -134,8 +134,7 @@ func numberBetween(word, before, after string) (number string, ok bool) {
 	if number, ok = strings.CutPrefix(word, before); ok {
 		number, ok = strings.CutSuffix(number, after)
 	}
-	_, isIndex := Index(number)
-	return number, ok && isIndex && len(number) <= 2
+	return number, ok && IsIndex(number) && len(number) <= 2
 }
 
 // lanes are the numbers of the lanes of which a value is printed.

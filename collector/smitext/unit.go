@@ -67,22 +67,26 @@ func isSymbol(s string) bool {
 
 // Parse reads one value, whose unit stands behind it, else has the given symbol. An absent one is not known and no error.
 // Only temperatures and decibels may be negative, and what no machine holds is refused: an unsigned counter that went
-// below zero prints as an enormous number. A count has 64 bits, and one of pages has 32, of which the highest is set when
-// it went below zero: it is not known then.
+// below zero prints as an enormous number. A count of pages has 32 bits, of which the highest is set when it went below
+// zero: it is not known then.
 func (u Unit) Parse(text, symbol string) (v float64, known bool, err error) {
 	const most = 1 << 60
 	number, printed := cutUnit(text)
+	v, isNumber := Number(number)
+	scale := scales[cmp.Or(printed, symbol)]
 	switch {
 	case Absent(text), Absent(number):
 		return 0, false, nil
 	case u == Count:
 		v, err = parseCount(text)
-	case u == Level:
-		v, err = parseIndex(strings.CutPrefix(text, "P"))
-	case u == Lanes:
-		v, err = parseIndex(strings.CutPrefix(text, "x"))
+	case u == Level && text[0] == 'P', u == Lanes && text[0] == 'x':
+		v, err = parseCount(text[1:])
+	case !isNumber:
+		err = errNoNumber
+	case scale.unit != u:
+		err = errWrongUnit
 	default:
-		v, err = u.scaled(number, cmp.Or(printed, symbol))
+		v = v * scale.times / scale.per
 	}
 	switch {
 	case err != nil:
@@ -93,19 +97,6 @@ func (u Unit) Parse(text, symbol string) (v float64, known bool, err error) {
 	return v, u != Pages || v < 1<<31, nil
 }
 
-// scaled reads a number in the base unit, whatever its range.
-func (u Unit) scaled(number, symbol string) (float64, error) {
-	v, ok := Number(number)
-	scale := scales[symbol]
-	switch {
-	case !ok:
-		return 0, errNoNumber
-	case scale.unit != u:
-		return 0, errWrongUnit
-	}
-	return v * scale.times / scale.per, nil
-}
-
 // parseCount reads a whole number, or one in hexadecimal.
 func parseCount(text string) (float64, error) {
 	base := 10
@@ -114,15 +105,6 @@ func parseCount(text string) (float64, error) {
 	}
 	n, err := strconv.ParseUint(text, base, 64)
 	if err != nil {
-		return 0, errNoNumber
-	}
-	return float64(n), nil
-}
-
-// parseIndex reads a small number that stood behind a letter.
-func parseIndex(digits string, hasLetter bool) (float64, error) {
-	n, ok := Index(digits)
-	if !ok || !hasLetter {
 		return 0, errNoNumber
 	}
 	return float64(n), nil

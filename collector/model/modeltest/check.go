@@ -103,15 +103,6 @@ func checkReadings(t testing.TB, seen map[[3]string]bool, owner string, rs model
 	}
 }
 
-// ByName is readings by their metric and labels: "power_watts", "memory_used_bytes hbm".
-func ByName(rs model.Readings) map[string]float64 {
-	all := make(map[string]float64, len(rs))
-	for _, r := range rs {
-		all[strings.Join(append([]string{string(r.Metric)}, r.Labels...), " ")] = r.Value
-	}
-	return all
-}
-
 // Reading is what a test expects of one metric.
 func Reading(m model.Metric, v float64, labels ...string) model.Readings {
 	return model.Readings{{Metric: m, Labels: labels, Value: v}}
