@@ -9,7 +9,7 @@ import (
 
 var memoryRows = smitext.Rows{
 	{Word: "vram total memory", Metric: "memory_total_bytes", Labels: []string{"vram"}, Unit: smitext.Bytes, NotZero: true},
-	{Word: "vram total used memory", Metric: "memory_used_bytes", Labels: []string{"vram"}, Unit: smitext.Bytes, Total: "memory_total_bytes"},
+	{Word: "vram total used memory", Metric: "memory_used_bytes", Labels: []string{"vram"}, Unit: smitext.Bytes, Within: "memory_total_bytes"},
 }
 
 var tempRows = smitext.Rows{

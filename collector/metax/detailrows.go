@@ -40,9 +40,9 @@ var summaryRows = smitext.Rows{
 	{Word: "pmbus power > hbm", Metric: "rail_power_watts", Labels: []string{"hbm"}, Unit: smitext.Watts},
 	{Word: "pmbus power > pcie", Metric: "rail_power_watts", Labels: []string{"pcie"}, Unit: smitext.Watts},
 	{Word: "memory > vram total", Metric: "memory_total_bytes", Labels: []string{"vram"}, Unit: smitext.Bytes, NotZero: true},
-	{Word: "memory > vram used", Metric: "memory_used_bytes", Labels: []string{"vram"}, Unit: smitext.Bytes, Total: "memory_total_bytes"},
+	{Word: "memory > vram used", Metric: "memory_used_bytes", Labels: []string{"vram"}, Unit: smitext.Bytes, Within: "memory_total_bytes"},
 	{Word: "memory > xtt total", Metric: "memory_total_bytes", Labels: []string{"host_mapped"}, Unit: smitext.Bytes, NotZero: true},
-	{Word: "memory > xtt used", Metric: "memory_used_bytes", Labels: []string{"host_mapped"}, Unit: smitext.Bytes, Total: "memory_total_bytes"},
+	{Word: "memory > xtt used", Metric: "memory_used_bytes", Labels: []string{"host_mapped"}, Unit: smitext.Bytes, Within: "memory_total_bytes"},
 }
 
 // counterRows read the sections of all flags that print counters and states.

@@ -71,7 +71,7 @@ func queries(out []byte, _ model.Device) []model.Command {
 }
 
 func (q query) parseDetails(out []byte, cards []model.Device) (model.Report, error) {
-	blocks, r, err := q.ReadCards(out)
+	blocks, r, err := q.ReadCardBlocks(out)
 	if err != nil {
 		return r, err
 	}
@@ -94,7 +94,7 @@ const recovery = "gpu_recovery_action"
 var health = newCardQuery([]string{recovery})
 
 func (q query) parseHealth(out []byte) (model.Report, error) {
-	blocks, r, err := q.ReadCards(out)
+	blocks, r, err := q.ReadCardBlocks(out)
 	for i := range blocks {
 		d := device(&blocks[i])
 		if action := blocks[i].Value(recovery); !smitext.Absent(action) {

@@ -19,7 +19,7 @@ var tableRows = smitext.Rows{
 	{Word: "enforced.power.limit", Metric: "power_limit_watts", Unit: smitext.Watts, NotZero: true},
 	{Word: "temperature.gpu", Metric: "temperature_celsius", Labels: []string{"chip"}, Unit: smitext.Celsius, Symbol: "C"},
 	{Word: "memory.total", Metric: "memory_total_bytes", Labels: []string{"vram"}, Unit: smitext.Bytes, NotZero: true},
-	{Word: "memory.used", Metric: "memory_used_bytes", Labels: []string{"vram"}, Unit: smitext.Bytes, Total: "memory_total_bytes"},
+	{Word: "memory.used", Metric: "memory_used_bytes", Labels: []string{"vram"}, Unit: smitext.Bytes, Within: "memory_total_bytes"},
 }
 
 // query is one --query-… option with its fields.
@@ -48,7 +48,7 @@ func newCardQuery(fields []string) query {
 
 // parseTable reads the answer to the main query. Its error is failure.Parse where no whole card is in it.
 func (q query) parseTable(out []byte) (model.Report, error) {
-	blocks, r, err := q.ReadCards(out)
+	blocks, r, err := q.ReadCardBlocks(out)
 	for i := range blocks {
 		d := device(&blocks[i])
 		tableRows.Read(&blocks[i], &d, &d.Readings, func(err error) { r.Warn("card %s: %v", d.ID, err) })
@@ -65,7 +65,7 @@ func device(b *smitext.Block) model.Device {
 
 // parseProcesses reads which processes compute on the cards. One whose memory is not printed is left out.
 func (q query) parseProcesses(out []byte, cards []model.Device) (model.Report, error) {
-	rows, r, err := q.Read(out)
+	rows, r, err := q.ReadBlocks(out)
 	for _, row := range rows {
 		uuid, pid, memory := row.Value("gpu_uuid"), row.Value("pid"), row.Value("used_gpu_memory")
 		at := slices.IndexFunc(cards, func(d model.Device) bool { return d.UUID == uuid })

@@ -22,9 +22,9 @@ func (q Query) Args() []string {
 	return []string{q.Option + "=" + strings.Join(q.Fields, ","), "--format=csv"}
 }
 
-// Read returns the rows below the header, and a report with a warning of every other line: that is how a tool names a card
-// that it lost. A last line without its end may be cut. Without a header the error is failure.Parse.
-func (q Query) Read(out []byte) (blocks []Block, r model.Report, err error) {
+// ReadBlocks returns the rows below the header, and a report with a warning of every other line: that is how a tool names
+// a card that it lost. A last line without its end may be cut. Without a header the error is failure.Parse.
+func (q Query) ReadBlocks(out []byte) (blocks []Block, r model.Report, err error) {
 	hasHeader := false
 	for raw := range bytes.Lines(out) {
 		line := strings.TrimSpace(string(raw))
@@ -65,10 +65,10 @@ func (q Query) split(line string) []string {
 	return cells
 }
 
-// ReadCards returns the rows of a query of cards, each card once, by the field "index". Without a card the error is
+// ReadCardBlocks returns the rows of a query of cards, each card once, by the field "index". Without a card the error is
 // failure.Parse.
-func (q Query) ReadCards(out []byte) (blocks []Block, r model.Report, err error) {
-	rows, r, err := q.Read(out)
+func (q Query) ReadCardBlocks(out []byte) (blocks []Block, r model.Report, err error) {
+	rows, r, err := q.ReadBlocks(out)
 	known := map[string]bool{}
 	for _, b := range rows {
 		b.Card = b.Value("index")

@@ -25,7 +25,8 @@ type Row struct {
 	Symbol    string                        // of the unit, where neither value nor word has one
 	Form      Form                          // how the value is printed
 	Words     map[string]float64            // by value, lower case: what it stands for, NaN for none; other values are not read
-	Total     model.Metric                  // of what a pair has behind the slash; else of an earlier row without which, or above which, the value is not read
+	Total     model.Metric                  // of FormUsage and FormLimit: the metric of what stands behind the slash
+	Within    model.Metric                  // an earlier row's, without which, or above which, the value is not read
 	Lanes     string                        // of FormBits: the words whose values say what lanes there are, with their number as *
 	NotZero   bool                          // 0 is how a failed query prints
 	Underflow bool                          // a value of 2^63 and more is one below zero
@@ -76,8 +77,8 @@ func (r *Row) add(to *model.Readings, readings []model.Reading) {
 		return // halves of two pairs are no pair
 	}
 	for _, reading := range readings {
-		if r.Total != "" && !r.Form.isPair() {
-			if total, ok := to.Get(r.Total, reading.Labels...); !ok || reading.Value > total {
+		if r.Within != "" {
+			if total, ok := to.Get(r.Within, reading.Labels...); !ok || reading.Value > total {
 				continue
 			}
 		}

@@ -177,7 +177,7 @@ func TestRows(t *testing.T) {
 		return smitext.Row{Word: word, Metric: "m", Labels: labels}
 	}
 	lost := smitext.Row{Word: "los", Metric: "lost", Labels: []string{"*"}, Form: smitext.FormBits, Lanes: "power*"}
-	used := smitext.Row{Word: "used", Metric: "u", Total: "t"}
+	used := smitext.Row{Word: "used", Metric: "u", Within: "t"}
 	total := smitext.Row{Word: "total", Metric: "t", NotZero: true}
 	pair := smitext.Row{Word: "pair", Metric: "u", Total: "t", Form: smitext.FormUsage, Unit: smitext.Pages, Symbol: "page"}
 	mcu := row("*", "*")
