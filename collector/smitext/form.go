@@ -45,35 +45,27 @@ func (m *matcher) readings(e *Entry, star string) (all []model.Reading, err erro
 		return nil, e.Err
 	case !isWord && Absent(e.Value):
 		return nil, nil
-	case m.Form == FormUsage:
-		return m.usage(e)
+	case m.Form.isPair():
+		return m.pair(e)
 	}
 	parts, err := m.split(e.Value, star)
 	for _, p := range parts {
 		v, known, errNumber := m.number(p.number, e.Unit)
 		labels, errLabels := m.labelsFor(p.star)
 		err = cmp.Or(err, errNumber, errLabels)
-		if known && errLabels == nil && (v != 0 || p.metric == m.Metric) {
-			all = append(all, model.Reading{Metric: p.metric, Labels: labels, Value: v})
+		if known && errLabels == nil {
+			all = append(all, model.Reading{Metric: m.Metric, Labels: labels, Value: v})
 		}
 	}
 	return all, err
 }
 
-// part is one number of a value, its metric, and what the * in the labels is for it.
-type part struct {
-	metric       model.Metric
-	star, number string
-}
+// part is one number of a value, and what the * in the labels is for it.
+type part struct{ star, number string }
 
 // split returns the parts of a value.
 func (m *matcher) split(value, star string) (parts []part, err error) {
 	switch m.Form {
-	case FormLimit:
-		first, limit, isPair := cutPair(value)
-		if isPair {
-			return []part{{m.Metric, star, first}, {m.Total, star, limit}}, nil
-		}
 	case FormList:
 		inner, begins := strings.CutPrefix(value, "[")
 		inner, ends := strings.CutSuffix(inner, "]")
@@ -81,7 +73,7 @@ func (m *matcher) split(value, star string) (parts []part, err error) {
 			return nil, errOtherForm
 		}
 		for i, cell := range strings.Fields(inner) {
-			parts = append(parts, part{m.Metric, strconv.Itoa(i + 1), cell})
+			parts = append(parts, part{strconv.Itoa(i + 1), cell})
 		}
 		return parts, nil
 	case FormBits:
@@ -90,7 +82,7 @@ func (m *matcher) split(value, star string) (parts []part, err error) {
 			return nil, errOtherForm
 		}
 		for _, lane := range m.lanes {
-			parts = append(parts, part{m.Metric, strconv.Itoa(lane), strconv.FormatUint(bits>>lane&1, 10)})
+			parts = append(parts, part{strconv.Itoa(lane), strconv.FormatUint(bits>>lane&1, 10)})
 		}
 		return parts, nil
 	case FormCodes:
@@ -98,16 +90,16 @@ func (m *matcher) split(value, star string) (parts []part, err error) {
 			if _, err := strconv.ParseUint(code, 16, 64); err != nil {
 				return nil, errOtherForm
 			}
-			parts = append(parts, part{m.Metric, strings.ToUpper(code), "1"})
+			parts = append(parts, part{strings.ToUpper(code), "1"})
 		}
 		return parts, nil
 	case FormText:
 		if _, isWord := m.Words[strings.ToLower(value)]; m.Words != nil && !isWord {
 			return nil, errNoWord
 		}
-		return []part{{m.Metric, value, "1"}}, nil
+		return []part{{value, "1"}}, nil
 	}
-	return []part{{m.Metric, star, value}}, nil
+	return []part{{star, value}}, nil
 }
 
 // number reads one number, or one of the row's words.
@@ -126,29 +118,35 @@ func (r *Row) number(text, symbol string) (v float64, known bool, err error) {
 	return v, known && (v != 0 || !r.NotZero), err
 }
 
-// usage reads a part and its total, of which the unit of the total goes for both.
-func (m *matcher) usage(e *Entry) (all []model.Reading, err error) {
-	used, total, isPair := cutPair(e.Value)
-	if !isPair {
-		return nil, errNoPair
+// pair reads a value and what stands behind the slash. The unit of a total goes for the part too.
+func (m *matcher) pair(e *Entry) (all []model.Reading, err error) {
+	first, second, isPair := cutPair(e.Value)
+	symbol := cmp.Or(e.Unit, m.Symbol)
+	if m.Form == FormUsage {
+		_, printed := cutUnit(second)
+		symbol = cmp.Or(printed, symbol)
+	} else if !isPair {
+		first = e.Value
 	}
-	_, printed := cutUnit(total)
-	symbol := cmp.Or(printed, e.Unit, m.Symbol)
-	whole, knownWhole, err := m.Unit.Parse(total, symbol)
-	if err != nil || knownWhole && whole == 0 {
-		return nil, err
+	v, known, err := m.Unit.Parse(first, symbol)
+	total, knownTotal, errTotal := m.Unit.Parse(second, symbol)
+	if m.Form == FormUsage {
+		switch {
+		case !isPair:
+			return nil, errNoPair
+		case errTotal != nil || knownTotal && total == 0:
+			return nil, errTotal
+		case known && knownTotal && v > total:
+			known, err = false, errUsedAbove
+		}
 	}
-	part, knownPart, err := m.Unit.Parse(used, symbol)
-	if knownPart && knownWhole && part > whole {
-		knownPart, err = false, errUsedAbove
+	if known {
+		all = append(all, model.Reading{Metric: m.Metric, Labels: m.labels, Value: v})
 	}
-	if knownPart {
-		all = append(all, model.Reading{Metric: m.Metric, Labels: m.labels, Value: part})
+	if knownTotal && total != 0 {
+		all = append(all, model.Reading{Metric: m.Total, Labels: m.labels, Value: total})
 	}
-	if knownWhole {
-		all = append(all, model.Reading{Metric: m.Total, Labels: m.labels, Value: whole})
-	}
-	return all, err
+	return all, cmp.Or(err, errTotal)
 }
 
 // cutPair cuts "used / total" at the slash that is not part of an "N/A".
