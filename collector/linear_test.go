@@ -41,7 +41,7 @@ func TestParsingTakesTimeByLength(t *testing.T) {
 				continue
 			}
 			known[name] = true
-			longest := longestOf(c, answers)
+			longest := longestAnswer(c, answers)
 			if len(longest.text) == 0 {
 				t.Errorf("%s: no fixture is an answer", name)
 				continue
@@ -57,7 +57,7 @@ func TestParsingTakesTimeByLength(t *testing.T) {
 	}
 }
 
-func longestOf(c model.Command, answers []answerText) (longest answerText) {
+func longestAnswer(c model.Command, answers []answerText) (longest answerText) {
 	for _, a := range answers {
 		if _, err := c.Parse(a.text, a.cards); err == nil && len(a.text) > len(longest.text) {
 			longest = a

@@ -94,7 +94,7 @@ func (h Header) Block(cells []string) Block {
 	for i, columns := range h {
 		values := cellValues(columns, cells[i])
 		if values == nil {
-			b.Entries = append(b.Entries, entriesOfMisfit(columns, cells[i])...)
+			b.Entries = append(b.Entries, misfitEntries(columns, cells[i])...)
 			continue
 		}
 		for j, c := range columns {
@@ -104,9 +104,9 @@ func (h Header) Block(cells []string) Block {
 	return b
 }
 
-// entriesOfMisfit are those of a cell that has other values than its header has words: which value is missing is not
+// misfitEntries are those of a cell that has other values than its header has words: which value is missing is not
 // known, so none is guessed, but that the first is the first word's, such as a card's number.
-func entriesOfMisfit(columns []Column, cell string) (all []Entry) {
+func misfitEntries(columns []Column, cell string) (all []Entry) {
 	first, _, _ := strings.Cut(cell, " ")
 	if len(columns) > 0 && first != "" && !columns[0].isReading() && !columns[0].isPhrase() {
 		all = append(all, Entry{Word: columns[0].Word, Unit: columns[0].Unit, Value: first})
