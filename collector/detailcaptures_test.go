@@ -164,7 +164,8 @@ func TestDetailsOfCaptures(t *testing.T) {
 	for _, c := range captured() {
 		cards := devs(t, c[2])
 		known[c[1]] = true
-		fmt.Fprintf(&b, "== %s\n%s", c[1], told(detailOf(t, vendorOf(c[1]), c[0], cards), modeltest.Read(t, filepath.Join(captures, c[1])), cards))
+		report, err := detailOf(t, vendorOf(c[1]), c[0], cards).Parse(modeltest.Read(t, filepath.Join(captures, c[1])), cards)
+		fmt.Fprintf(&b, "== %s\n%s", c[1], modeltest.Text(report, err))
 	}
 	compare(t, filepath.Join(fixtures, "captures.txt"), b.String())
 	var files []string

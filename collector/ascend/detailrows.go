@@ -3,134 +3,129 @@ package ascend
 import (
 	"slices"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 )
 
-var usagesRows = []smitext.KeyRow{
-	row("hbm bandwidth usage rate", "memory_bandwidth_ratio", smitext.Percent, "hbm").OnlyFor(hasHBM),
-	row("ddr bandwidth usage rate", "memory_bandwidth_ratio", smitext.Percent, "ddr").OnlyFor(hasDDRAlone),
-	row("aicore usage rate", "engine_utilization_ratio", smitext.Percent, "aicore"),
-	row("aivector usage rate", "engine_utilization_ratio", smitext.Percent, "vector"),
-	row("vectorcore usage rate", "engine_utilization_ratio", smitext.Percent, "vector"),
-	row("aicube usage rate", "engine_utilization_ratio", smitext.Percent, "cube"),
-	row("aicpu usage rate", "engine_utilization_ratio", smitext.Percent, "ai_cpu"),
-	row("ctrlcpu usage rate", "engine_utilization_ratio", smitext.Percent, "control_cpu"),
-	row("npu utilization", "engine_utilization_ratio", smitext.Percent, "npu"),
+var usagesRows = smitext.Rows{
+	{Word: "hbm bandwidth usage rate", Metric: "memory_bandwidth_ratio", Labels: []string{"hbm"}, Unit: smitext.Percent, Applies: hasHBM},
+	{Word: "ddr bandwidth usage rate", Metric: "memory_bandwidth_ratio", Labels: []string{"ddr"}, Unit: smitext.Percent, Applies: hasDDRAlone},
+	{Word: "aicore usage rate", Metric: "engine_utilization_ratio", Labels: []string{"aicore"}, Unit: smitext.Percent},
+	{Word: "aivector usage rate", Metric: "engine_utilization_ratio", Labels: []string{"vector"}, Unit: smitext.Percent},
+	{Word: "vectorcore usage rate", Metric: "engine_utilization_ratio", Labels: []string{"vector"}, Unit: smitext.Percent},
+	{Word: "aicube usage rate", Metric: "engine_utilization_ratio", Labels: []string{"cube"}, Unit: smitext.Percent},
+	{Word: "aicpu usage rate", Metric: "engine_utilization_ratio", Labels: []string{"ai_cpu"}, Unit: smitext.Percent},
+	{Word: "ctrlcpu usage rate", Metric: "engine_utilization_ratio", Labels: []string{"control_cpu"}, Unit: smitext.Percent},
+	{Word: "npu utilization", Metric: "engine_utilization_ratio", Labels: []string{"npu"}, Unit: smitext.Percent},
 }
 
 // watchRows read a column table, whose words have lost their blanks.
-var watchRows = []smitext.KeyRow{
-	row("aicore", "engine_utilization_ratio", smitext.Percent, "aicore"),
-	row("aicube", "engine_utilization_ratio", smitext.Percent, "cube"),
-	row("aicpu", "engine_utilization_ratio", smitext.Percent, "ai_cpu"),
-	row("ctrlcpu", "engine_utilization_ratio", smitext.Percent, "control_cpu"),
-	row("npuutil", "engine_utilization_ratio", smitext.Percent, "npu"),
-	row("memorybw", "memory_bandwidth_ratio", smitext.Percent, "hbm").OnlyFor(hasHBM),
-	row("memorybw", "memory_bandwidth_ratio", smitext.Percent, "ddr").OnlyFor(hasDDRAlone),
+var watchRows = smitext.Rows{
+	{Word: "aicore", Metric: "engine_utilization_ratio", Labels: []string{"aicore"}, Unit: smitext.Percent},
+	{Word: "aicube", Metric: "engine_utilization_ratio", Labels: []string{"cube"}, Unit: smitext.Percent},
+	{Word: "aicpu", Metric: "engine_utilization_ratio", Labels: []string{"ai_cpu"}, Unit: smitext.Percent},
+	{Word: "ctrlcpu", Metric: "engine_utilization_ratio", Labels: []string{"control_cpu"}, Unit: smitext.Percent},
+	{Word: "npuutil", Metric: "engine_utilization_ratio", Labels: []string{"npu"}, Unit: smitext.Percent},
+	{Word: "memorybw", Metric: "memory_bandwidth_ratio", Labels: []string{"hbm"}, Unit: smitext.Percent, Applies: hasHBM},
+	{Word: "memorybw", Metric: "memory_bandwidth_ratio", Labels: []string{"ddr"}, Unit: smitext.Percent, Applies: hasDDRAlone},
 }
 
-var commonRows = []smitext.KeyRow{
-	row("aicore curfreq", "clock_hertz", smitext.Hertz, "core"),
-	row("aicore freq", "clock_max_hertz", smitext.Hertz, "core").NotZero(),
+var commonRows = smitext.Rows{
+	{Word: "aicore curfreq", Metric: "clock_hertz", Labels: []string{"core"}, Unit: smitext.Hertz},
+	{Word: "aicore freq", Metric: "clock_max_hertz", Labels: []string{"core"}, Unit: smitext.Hertz, NotZero: true},
 }
 
 // eccRows leave out the pending single-bit pages, which the tool prints as 0 whatever
 // there are. 310 and 310B have DDR and do not name it.
-var eccRows = []smitext.KeyRow{
-	row("hbm single bit error count", "ecc_errors_total", smitext.Count, "hbm", "correctable").NoUnderflow(),
-	row("hbm single bit aggregate total err cnt", "ecc_lifetime_errors_total", smitext.Count, "hbm", "correctable").NoUnderflow(),
-	row("hbm single bit isolated pages count", "ecc_retired_pages", smitext.Pages, "hbm", "correctable").InUnit("page"),
-	row("ddr single bit error count", "ecc_errors_total", smitext.Count, "ddr", "correctable").NoUnderflow(),
-	row("ddr single bit aggregate total err cnt", "ecc_lifetime_errors_total", smitext.Count, "ddr", "correctable").NoUnderflow(),
-	row("ddr single bit isolated pages count", "ecc_retired_pages", smitext.Pages, "ddr", "correctable").InUnit("page"),
-	row("single-bit error count", "ecc_errors_total", smitext.Count, "ddr", "correctable").NoUnderflow(),
-	row("hbm double bit error count", "ecc_errors_total", smitext.Count, "hbm", "uncorrectable").NoUnderflow(),
-	row("hbm double bit aggregate total err cnt", "ecc_lifetime_errors_total", smitext.Count, "hbm", "uncorrectable").NoUnderflow(),
-	row("hbm double bit isolated pages count", "ecc_retired_pages", smitext.Pages, "hbm", "uncorrectable").InUnit("page"),
-	row("hbm double bit next-isolated pages count", "ecc_pending_pages", smitext.Pages, "hbm", "uncorrectable").InUnit("page"),
-	row("ddr double bit error count", "ecc_errors_total", smitext.Count, "ddr", "uncorrectable").NoUnderflow(),
-	row("ddr double bit aggregate total err cnt", "ecc_lifetime_errors_total", smitext.Count, "ddr", "uncorrectable").NoUnderflow(),
-	row("ddr double bit isolated pages count", "ecc_retired_pages", smitext.Pages, "ddr", "uncorrectable").InUnit("page"),
-	row("ddr double bit next-isolated pages count", "ecc_pending_pages", smitext.Pages, "ddr", "uncorrectable").InUnit("page"),
-	row("double-bit error count", "ecc_errors_total", smitext.Count, "ddr", "uncorrectable").NoUnderflow(),
+var eccRows = smitext.Rows{
+	{Word: "hbm single bit error count", Metric: "ecc_errors_total", Labels: []string{"hbm", "correctable"}, Underflow: true},
+	{Word: "hbm single bit aggregate total err cnt", Metric: "ecc_lifetime_errors_total", Labels: []string{"hbm", "correctable"}, Underflow: true},
+	{Word: "hbm single bit isolated pages count", Metric: "ecc_retired_pages", Labels: []string{"hbm", "correctable"}, Unit: smitext.Pages, Symbol: "page"},
+	{Word: "ddr single bit error count", Metric: "ecc_errors_total", Labels: []string{"ddr", "correctable"}, Underflow: true},
+	{Word: "ddr single bit aggregate total err cnt", Metric: "ecc_lifetime_errors_total", Labels: []string{"ddr", "correctable"}, Underflow: true},
+	{Word: "ddr single bit isolated pages count", Metric: "ecc_retired_pages", Labels: []string{"ddr", "correctable"}, Unit: smitext.Pages, Symbol: "page"},
+	{Word: "single-bit error count", Metric: "ecc_errors_total", Labels: []string{"ddr", "correctable"}, Underflow: true},
+	{Word: "hbm double bit error count", Metric: "ecc_errors_total", Labels: []string{"hbm", "uncorrectable"}, Underflow: true},
+	{Word: "hbm double bit aggregate total err cnt", Metric: "ecc_lifetime_errors_total", Labels: []string{"hbm", "uncorrectable"}, Underflow: true},
+	{Word: "hbm double bit isolated pages count", Metric: "ecc_retired_pages", Labels: []string{"hbm", "uncorrectable"}, Unit: smitext.Pages, Symbol: "page"},
+	{Word: "hbm double bit next-isolated pages count", Metric: "ecc_pending_pages", Labels: []string{"hbm", "uncorrectable"}, Unit: smitext.Pages, Symbol: "page"},
+	{Word: "ddr double bit error count", Metric: "ecc_errors_total", Labels: []string{"ddr", "uncorrectable"}, Underflow: true},
+	{Word: "ddr double bit aggregate total err cnt", Metric: "ecc_lifetime_errors_total", Labels: []string{"ddr", "uncorrectable"}, Underflow: true},
+	{Word: "ddr double bit isolated pages count", Metric: "ecc_retired_pages", Labels: []string{"ddr", "uncorrectable"}, Unit: smitext.Pages, Symbol: "page"},
+	{Word: "ddr double bit next-isolated pages count", Metric: "ecc_pending_pages", Labels: []string{"ddr", "uncorrectable"}, Unit: smitext.Pages, Symbol: "page"},
+	{Word: "double-bit error count", Metric: "ecc_errors_total", Labels: []string{"ddr", "uncorrectable"}, Underflow: true},
 }
 
 var (
 	trueFalse     = map[string]float64{"true": 1, "false": 0}
-	eccEnableRows = []smitext.KeyRow{
-		row("hbm ecc-enable status", "ecc_enabled", smitext.Count, "hbm").WithWords(trueFalse),
-		row("ddr ecc-enable status", "ecc_enabled", smitext.Count, "ddr").WithWords(trueFalse),
-		row("ecc-enable status", "ecc_enabled", smitext.Count, "ddr").WithWords(trueFalse), // 310
+	eccEnableRows = smitext.Rows{
+		{Word: "hbm ecc-enable status", Metric: "ecc_enabled", Labels: []string{"hbm"}, Words: trueFalse},
+		{Word: "ddr ecc-enable status", Metric: "ecc_enabled", Labels: []string{"ddr"}, Words: trueFalse},
+		{Word: "ecc-enable status", Metric: "ecc_enabled", Labels: []string{"ddr"}, Words: trueFalse}, // 310
 	}
 )
 
 // The links have another name in tools for the Chinese market.
-var hccsRows = slices.Concat(linkRowsOf("hccs"), linkRowsOf("xlink"))
+var hccsRows = slices.Concat(linkRows("hccs"), linkRows("xlink"))
 
-// linkRowsOf read lists of one number a link.
-func linkRowsOf(name string) []smitext.KeyRow {
-	return []smitext.KeyRow{
-		row(name+" health status", "links_healthy", smitext.Count).WithWords(map[string]float64{"ok": 1, "nok": 0}),
-		row(name+" lane mode", "link_width", smitext.Count, "*").WithForm(smitext.FormList),
-		row(name+" link speed", "link_speed_bits_per_second", smitext.BitRate, "*").WithForm(smitext.FormList).InUnit("Gb/s"),
-		row(name+" tx packets", "link_packets_total", smitext.Count, "*", "transmit").WithForm(smitext.FormList),
-		row(name+" rx packets", "link_packets_total", smitext.Count, "*", "receive").WithForm(smitext.FormList),
-		row(name+" tx bytes", "link_bytes_total", smitext.Count, "*", "transmit").WithForm(smitext.FormList),
-		row(name+" rx bytes", "link_bytes_total", smitext.Count, "*", "receive").WithForm(smitext.FormList),
-		row(name+" retry count", "link_errors_total", smitext.Count, "*", "retry").WithForm(smitext.FormList),
-		row(name+" error count", "link_errors_total", smitext.Count, "*", "crc").WithForm(smitext.FormList),
+// linkRows read lists of one number a link.
+func linkRows(name string) smitext.Rows {
+	return smitext.Rows{
+		{Word: name + " health status", Metric: "links_healthy", Words: map[string]float64{"ok": 1, "nok": 0}},
+		{Word: name + " lane mode", Metric: "link_width", Labels: []string{"*"}, Form: smitext.FormList},
+		{Word: name + " link speed", Metric: "link_speed_bits_per_second", Labels: []string{"*"}, Unit: smitext.BitRate, Form: smitext.FormList, Symbol: "Gb/s"},
+		{Word: name + " tx packets", Metric: "link_packets_total", Labels: []string{"*", "transmit"}, Form: smitext.FormList},
+		{Word: name + " rx packets", Metric: "link_packets_total", Labels: []string{"*", "receive"}, Form: smitext.FormList},
+		{Word: name + " tx bytes", Metric: "link_bytes_total", Labels: []string{"*", "transmit"}, Form: smitext.FormList},
+		{Word: name + " rx bytes", Metric: "link_bytes_total", Labels: []string{"*", "receive"}, Form: smitext.FormList},
+		{Word: name + " retry count", Metric: "link_errors_total", Labels: []string{"*", "retry"}, Form: smitext.FormList},
+		{Word: name + " error count", Metric: "link_errors_total", Labels: []string{"*", "crc"}, Form: smitext.FormList},
 	}
 }
 
-var sensorsRows = []smitext.KeyRow{
-	row("soc max temperature", "temperature_celsius", smitext.Celsius, "soc_max"),
-	row("ndie temperature", "temperature_celsius", smitext.Celsius, "ndie"),
-	row("hbm temperature", "temperature_celsius", smitext.Celsius, "hbm"),
-	row("sfp temperature", "temperature_celsius", smitext.Celsius, "optical"),
+var sensorsRows = smitext.Rows{
+	{Word: "soc max temperature", Metric: "temperature_celsius", Labels: []string{"soc_max"}, Unit: smitext.Celsius},
+	{Word: "ndie temperature", Metric: "temperature_celsius", Labels: []string{"ndie"}, Unit: smitext.Celsius},
+	{Word: "hbm temperature", Metric: "temperature_celsius", Labels: []string{"hbm"}, Unit: smitext.Celsius},
+	{Word: "sfp temperature", Metric: "temperature_celsius", Labels: []string{"optical"}, Unit: smitext.Celsius},
 }
 
-var memoryRows = []smitext.KeyRow{
-	row("hbm temperature", "temperature_celsius", smitext.Celsius, "hbm"),
-	{Key: "ddr capacity"},
-	{Key: "capacity"}, // chips without HBM
+var memoryRows = smitext.Rows{
+	{Word: "hbm temperature", Metric: "temperature_celsius", Labels: []string{"hbm"}, Unit: smitext.Celsius},
+	{Word: "ddr capacity"},
+	{Word: "capacity"}, // chips without HBM
 }
 
 // tempRows read the sensors of the board's controller, whatever their names.
-var tempRows = []smitext.KeyRow{
-	{Key: "*", Metric: "temperature_celsius", Unit: smitext.Celsius, Labels: []string{"*"}, OfMCU: true},
-	{Key: "npu temperature"}, // boards without a controller
-	{Key: "temperature"},
+var tempRows = smitext.Rows{
+	{Word: "*", Metric: "temperature_celsius", Labels: []string{"*"}, Unit: smitext.Celsius, MCU: true},
+	{Word: "npu temperature"}, // boards without a controller
+	{Word: "temperature"},
 }
 
-var voltRows = []smitext.KeyRow{row("voltage", "rail_volts", smitext.Volts, "core")}
+var voltRows = smitext.Rows{{Word: "voltage", Metric: "rail_volts", Labels: []string{"core"}, Unit: smitext.Volts}}
 
 // pcieErrRows know the counts of older chips, of which there are others, and read none of
 // them: a chip that prints only these is well.
-var pcieErrRows = []smitext.KeyRow{
-	{Key: "pcs rx error count"},
-	{Key: "phy lane error count"},
-	{Key: "dl lcrc error count"},
-	{Key: "dl dcrc error count"},
-	row("tx error count", "pcie_errors_total", smitext.Count, "tx"),
-	row("rx error count", "pcie_errors_total", smitext.Count, "rx"),
-	row("lcrc error count", "pcie_errors_total", smitext.Count, "lcrc"),
-	row("ecrc error count", "pcie_errors_total", smitext.Count, "ecrc"),
-	row("retry count", "pcie_errors_total", smitext.Count, "retry"),
+var pcieErrRows = smitext.Rows{
+	{Word: "pcs rx error count"},
+	{Word: "phy lane error count"},
+	{Word: "dl lcrc error count"},
+	{Word: "dl dcrc error count"},
+	{Word: "tx error count", Metric: "pcie_errors_total", Labels: []string{"tx"}},
+	{Word: "rx error count", Metric: "pcie_errors_total", Labels: []string{"rx"}},
+	{Word: "lcrc error count", Metric: "pcie_errors_total", Labels: []string{"lcrc"}},
+	{Word: "ecrc error count", Metric: "pcie_errors_total", Labels: []string{"ecrc"}},
+	{Word: "retry count", Metric: "pcie_errors_total", Labels: []string{"retry"}},
 }
 
-var sioRows = []smitext.KeyRow{
-	row("tx error count", "sio_errors_total", smitext.Count, "transmit"),
-	row("rx error count", "sio_errors_total", smitext.Count, "receive"),
+var sioRows = smitext.Rows{
+	{Word: "tx error count", Metric: "sio_errors_total", Labels: []string{"transmit"}},
+	{Word: "rx error count", Metric: "sio_errors_total", Labels: []string{"receive"}},
 }
 
-var healthRows = []smitext.KeyRow{row("error code", "error_info", smitext.Count, "*").WithForm(smitext.FormCodes)}
+var healthRows = smitext.Rows{{Word: "error code", Metric: "error_info", Labels: []string{"*"}, Form: smitext.FormCodes}}
 
-var boardRows = []smitext.KeyRow{
-	row("serial number", "board_info", smitext.Count, "*", "{product name}").WithForm(smitext.FormText),
-	{Key: "board id"}, // boards of which no serial number is printed
-}
-
-func row(key string, m model.Metric, u smitext.Unit, labels ...string) smitext.KeyRow {
-	return smitext.Key(key, m, u, labels...)
+var boardRows = smitext.Rows{
+	{Word: "serial number", Metric: "board_info", Labels: []string{"*", "{product name}"}, Form: smitext.FormText},
+	{Word: "board id"}, // boards of which no serial number is printed
 }

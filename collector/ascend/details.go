@@ -67,26 +67,22 @@ func isSick(d *model.Device) bool { return d.Health != nil && !d.Health.OK }
 
 // hasHBM and hasDDRAlone report whose bandwidth a chip's is: npu-smi prints a line for DDR
 // where there is none.
-func hasHBM(d *model.Device) bool {
-	_, ok := d.Readings.Get("memory_total_bytes", "hbm")
-	return ok
-}
+func hasHBM(d *model.Device) bool { return d.Readings.Has("memory_total_bytes", "hbm") }
 
 func hasDDRAlone(d *model.Device) bool {
-	_, ok := d.Readings.Get("memory_total_bytes", "ddr")
-	return ok && !hasHBM(d)
+	return d.Readings.Has("memory_total_bytes", "ddr") && !hasHBM(d)
 }
 
-func parseText(rows []smitext.KeyRow, owner smitext.Owner) func([]byte, []model.Device) (model.Report, error) {
+func parseText(rows smitext.Rows, owner smitext.Owner) func([]byte, []model.Device) (model.Report, error) {
 	return func(out []byte, cards []model.Device) (model.Report, error) {
-		return smitext.ParseKeys(smitext.ReadKeyValues(out), rows, owner, cards)
+		return rows.ReadCards(smitext.ReadKeyValues(out), owner, cards)
 	}
 }
 
 // parseColumns reads the column tables whose header begins with the word first.
-func parseColumns(first string, rows []smitext.KeyRow) func([]byte, []model.Device) (model.Report, error) {
+func parseColumns(first string, rows smitext.Rows) func([]byte, []model.Device) (model.Report, error) {
 	return func(out []byte, cards []model.Device) (model.Report, error) {
-		return smitext.ParseKeys(smitext.ReadColumns(out, first), rows, chipOf, cards)
+		return rows.ReadCards(smitext.ReadColumns(out, first), chipOf, cards)
 	}
 }
 

@@ -2,6 +2,7 @@ package ascend_test
 
 import (
 	"flag"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,21 +12,74 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// parserOf tells by a fixture's name which command's output it is.
-func parserOf(name string) modeltest.Parse {
+// parsers tells by a fixture's name which command's output it is.
+func parsers(name string, _ []byte) []modeltest.Parse {
 	switch kind, _, _ := strings.Cut(name, "-"); kind {
 	case "map":
-		return ascend.ParseMapping
+		return []modeltest.Parse{ascend.ParseMapping}
 	case "list":
-		return ascend.ParseList
+		return []modeltest.Parse{ascend.ParseList}
 	case "topo":
-		return ascend.ParseTopology
+		return []modeltest.Parse{ascend.ParseTopology}
 	default: // info, odd, none, not
-		return ascend.ParseInfo
+		return []modeltest.Parse{ascend.ParseInfo}
 	}
 }
 
 // Each fixture is own text in a layout that has been met, or a way in which
 // output goes wrong. The golden file beside it is what a user gets: look at its
 // diff before keeping it.
-func TestGolden(t *testing.T) { modeltest.Golden(t, *update, parserOf) }
+func TestGolden(t *testing.T) { modeltest.Golden(t, *update, parsers) }
+
+// captures are outputs of real machines and vendors' samples, kept beside the checkout and not in it.
+const captures = "../../../shared/captures"
+
+// captured are the parsers by what their captures' names begin with. Details are read in the tests of the collector.
+func captured() map[string]modeltest.Parse {
+	return map[string]modeltest.Parse{
+		"info-": ascend.ParseInfo, "map-": ascend.ParseMapping, "list-": ascend.ParseList, "topo-": ascend.ParseTopology,
+	}
+}
+
+// The golden file was checked against what a person reads in each capture.
+func TestCaptures(t *testing.T) {
+	modeltest.Captures(t, *update, filepath.Join(captures, "npu-smi"), func(name string, _ []byte) []modeltest.Parse {
+		kind, _, _ := strings.Cut(name, "-")
+		if parse, ok := captured()[kind+"-"]; ok {
+			return []modeltest.Parse{parse}
+		}
+		return nil
+	})
+}
+
+// What answers another question must never become chips. Lists are told apart by what asks for them alone.
+func TestOtherCapturesAreRefused(t *testing.T) {
+	var files []string
+	for _, tool := range []string{"mx-smi", "npu-smi", "nvidia-smi", "hy-smi"} {
+		files = append(files, modeltest.Glob(t, filepath.Join(captures, tool, "*.txt"))...)
+	}
+	for _, file := range files {
+		name, text := filepath.Base(file), modeltest.Read(t, file)
+		for prefix, parse := range captured() {
+			isAnswer := strings.HasPrefix(name, prefix) && strings.Contains(file, "npu-smi") || prefix == "topo-" && strings.Contains(name, "topo")
+			if r, err := parse(text); err == nil && !isAnswer && prefix != "list-" {
+				t.Errorf("%s read as %s* gives %d cards", file, prefix, len(r.Devices))
+			}
+		}
+	}
+}
+
+// A tool's errors are told apart by what it prints.
+func TestCapturedErrorsHaveAReason(t *testing.T) {
+	reasons := map[string]string{
+		"error-dcmi-8005.txt": "driver", "error-missing-lib-libc_sec.txt": "driver",
+		"error-not-supported-spod-950.txt": "unsupported", "error-board-invalid-card-23.0.7-910a.txt": "no_device",
+		"error-src-must-input-chip.txt": "unsupported", "error-src-hccs-bw-no-time.txt": "unsupported",
+	}
+	for _, file := range modeltest.Glob(t, filepath.Join(captures, "npu-smi", "error-*.txt")) {
+		reason, line, _ := ascend.Classify(modeltest.Read(t, file))
+		if want := reasons[filepath.Base(file)]; string(reason) != want || line == "" {
+			t.Errorf("%s is %q (%q), want %q", file, reason, line, want)
+		}
+	}
+}

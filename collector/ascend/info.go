@@ -22,31 +22,23 @@ const (
 	colBusID  = "bus-id"
 )
 
-// words is one line for each header word that holds blanks, or has values
-// that do, or is a metric. What Ascend 950 calls otherwise is called as elsewhere.
-var words = smitext.Vocabulary{
-	{Text: "npu id", As: colNPU},
-	{Text: colName, Phrase: true},
-	{Text: "power", Field: smitext.Field{Metric: "power_watts", Unit: smitext.Watts, Assumed: "W"}},
-	{Text: "temp", Field: smitext.Field{
-		Metric: "temperature_celsius", Labels: []string{"chip"}, Unit: smitext.Celsius, Assumed: "C",
-	}},
-	{Text: "aicore", Field: smitext.Field{Metric: "utilization_ratio", Unit: smitext.Percent, Assumed: "%"}},
-	{Text: "npu util", Field: smitext.Field{Metric: "utilization_ratio", Unit: smitext.Percent, Assumed: "%"}},
-	{Text: "hugepages-usage", Field: smitext.Field{
-		Metric: "hugepages_used", Total: "hugepages_total", Unit: smitext.Pages, Assumed: "page",
-	}},
-	{Text: "memory-usage", Field: smitext.Field{
-		Metric: "memory_used_bytes", Total: "memory_total_bytes", Labels: []string{"ddr"}, Unit: smitext.Bytes,
-	}},
-	{Text: "hbm-usage", Field: smitext.Field{
-		Metric: "memory_used_bytes", Total: "memory_total_bytes", Labels: []string{"hbm"}, Unit: smitext.Bytes,
-	}},
+// tableRows have one line for each header word that is a metric, or holds blanks, or has values that do. What Ascend 950
+// calls otherwise is called as elsewhere.
+var tableRows = smitext.Rows{
+	{Word: "npu id", As: colNPU},
+	{Word: colName, Form: smitext.FormPhrase},
+	{Word: "power", Metric: "power_watts", Unit: smitext.Watts, Symbol: "W"},
+	{Word: "temp", Metric: "temperature_celsius", Labels: []string{"chip"}, Unit: smitext.Celsius, Symbol: "C"},
+	{Word: "aicore", Metric: "utilization_ratio", Unit: smitext.Percent, Symbol: "%"},
+	{Word: "npu util", Metric: "utilization_ratio", Unit: smitext.Percent, Symbol: "%"},
+	{Word: "hugepages-usage", Metric: "hugepages_used", Total: "hugepages_total", Form: smitext.FormUsage, Unit: smitext.Pages, Symbol: "page"},
+	{Word: "memory-usage", Metric: "memory_used_bytes", Total: "memory_total_bytes", Form: smitext.FormUsage, Labels: []string{"ddr"}, Unit: smitext.Bytes},
+	{Word: "hbm-usage", Metric: "memory_used_bytes", Total: "memory_total_bytes", Form: smitext.FormUsage, Labels: []string{"hbm"}, Unit: smitext.Bytes},
 
-	{Text: "process id", As: smitext.PID},
-	{Text: "process id in container"},
-	{Text: smitext.ProcessName, Phrase: true},
-	{Text: smitext.ProcessMemory},
+	{Word: "process id", As: smitext.PID},
+	{Word: "process id in container"},
+	{Word: smitext.ProcessName, Form: smitext.FormPhrase},
+	{Word: smitext.ProcessMemory},
 }
 
 // place is where a chip is; process rows name it so.
@@ -76,7 +68,7 @@ type infoParser struct {
 func ParseInfo(out []byte) (model.Report, error) {
 	p := &infoParser{}
 	reader := smitext.TableReader{
-		Words: words,
+		Words: tableRows,
 		Tables: []smitext.Table{
 			{Header: []string{colNPU, colHealth}, Second: []string{colBusID}, Card: p.chip},
 			{Header: []string{colNPU, smitext.PID}, Row: p.process},

@@ -13,7 +13,7 @@ import (
 // networkDetails are the commands of hccn_tool: those of a die's one RoCE port, and for
 // Ascend 950 the one that answers for all ports.
 func networkDetails() []model.Command {
-	port := func(command string, rows []smitext.KeyRow, d model.Command) model.Command {
+	port := func(command string, rows smitext.Rows, d model.Command) model.Command {
 		d.Network, d.Scope, d.When, d.Args = true, model.Die, hasChip, rocePort(command)
 		if d.Parse == nil {
 			d.Parse = parseText(rows, askedPort)
@@ -21,7 +21,7 @@ func networkDetails() []model.Command {
 		return d
 	}
 	return []model.Command{
-		port("-link", linkRows, model.Command{Name: "hccn_link", Every: time.Minute, Lean: true}),
+		port("-link", linkStatusRows, model.Command{Name: "hccn_link", Every: time.Minute, Lean: true}),
 		port("-stat", statRows, model.Command{Name: "hccn_stat", Every: time.Minute, Lean: true}),
 		port("-link_stat", linkStatRows("", ""), model.Command{Name: "hccn_link_stat", Every: 5 * time.Minute}),
 		port("-net_health", netHealthRows, model.Command{Name: "hccn_net_health", Every: 5 * time.Minute}),
@@ -35,7 +35,7 @@ func networkDetails() []model.Command {
 // where it has one.
 func rocePort(command string) func(model.Device) [][]string {
 	return func(d model.Device) [][]string {
-		if _, ok := smitext.Index(d.ID); !ok {
+		if !smitext.IsIndex(d.ID) {
 			return nil
 		}
 		return [][]string{{"-i", d.ID, command, "-g"}}
@@ -51,18 +51,18 @@ func askedPort(b *smitext.Block, cards []model.Device) int {
 }
 
 var (
-	upDown   = map[string]float64{"up": 1, "down": 0}
-	linkRows = []smitext.KeyRow{row("link status", "network_up", smitext.Count, "", "").WithWords(upDown)}
+	upDown         = map[string]float64{"up": 1, "down": 0}
+	linkStatusRows = smitext.Rows{{Word: "link status", Metric: "network_up", Labels: []string{"", ""}, Words: upDown}}
 )
 
-func speedRows(udie, port string) []smitext.KeyRow {
-	return []smitext.KeyRow{row("speed", "network_speed_bits_per_second", smitext.BitRate, udie, port)}
+func speedRows(udie, port string) smitext.Rows {
+	return smitext.Rows{{Word: "speed", Metric: "network_speed_bits_per_second", Labels: []string{udie, port}, Unit: smitext.BitRate}}
 }
 
-func linkStatRows(udie, port string) []smitext.KeyRow {
-	return []smitext.KeyRow{
-		row("link up count", "network_link_changes_total", smitext.Count, udie, port, "up"),
-		row("link down count", "network_link_changes_total", smitext.Count, udie, port, "down"),
+func linkStatRows(udie, port string) smitext.Rows {
+	return smitext.Rows{
+		{Word: "link up count", Metric: "network_link_changes_total", Labels: []string{udie, port, "up"}},
+		{Word: "link down count", Metric: "network_link_changes_total", Labels: []string{udie, port, "down"}},
 	}
 }
 
@@ -73,67 +73,67 @@ var (
 		"success": 1, "socket fail": 0, "socket failed": 0, "receive timeout": 0, "unreachable": 0, "time exceeded": 0,
 		"fault": 0, "thread error": 0, "init": math.NaN(), "detect ip set": math.NaN(), "unknown": math.NaN(),
 	}
-	netHealthRows = []smitext.KeyRow{
-		row("net health status", "network_healthy", smitext.Count).WithWords(netHealthStates),
-		row("net health status", "network_health_info", smitext.Count, "*").WithWords(netHealthStates).WithForm(smitext.FormText),
+	netHealthRows = smitext.Rows{
+		{Word: "net health status", Metric: "network_healthy", Words: netHealthStates},
+		{Word: "net health status", Metric: "network_health_info", Labels: []string{"*"}, Words: netHealthStates, Form: smitext.FormText},
 	}
 )
 
 // statRows leave out what adds up: mac_*_pfc_pkt_num is the sum of the priorities.
-var statRows = []smitext.KeyRow{
-	row("mac_rx_fcs_err_pkt_num", "network_fcs_errors_total", smitext.Count),
-	row("mac_rx_mac_pause_num", "network_pause_frames_total", smitext.Count, "receive"),
-	row("mac_tx_mac_pause_num", "network_pause_frames_total", smitext.Count, "transmit"),
-	row("mac_rx_pfc_pri*_pkt_num", "network_pfc_frames_total", smitext.Count, "receive", "*"),
-	row("mac_tx_pfc_pri*_pkt_num", "network_pfc_frames_total", smitext.Count, "transmit", "*"),
-	row("mac_rx_total_pkt_num", "network_packets_total", smitext.Count, "receive"),
-	row("mac_tx_total_pkt_num", "network_packets_total", smitext.Count, "transmit"),
-	row("mac_rx_total_oct_num", "network_bytes_total", smitext.Count, "receive"),
-	row("mac_tx_total_oct_num", "network_bytes_total", smitext.Count, "transmit"),
-	row("mac_rx_bad_pkt_num", "network_bad_packets_total", smitext.Count, "receive"),
-	row("mac_tx_bad_pkt_num", "network_bad_packets_total", smitext.Count, "transmit"),
-	row("mac_rx_bad_oct_num", "network_bad_bytes_total", smitext.Count, "receive"),
-	row("mac_tx_bad_oct_num", "network_bad_bytes_total", smitext.Count, "transmit"),
-	row("roce_rx_all_pkt_num", "roce_packets_total", smitext.Count, "receive", "all"),
-	row("roce_tx_all_pkt_num", "roce_packets_total", smitext.Count, "transmit", "all"),
-	row("roce_rx_rc_pkt_num", "roce_packets_total", smitext.Count, "receive", "rc"),
-	row("roce_tx_rc_pkt_num", "roce_packets_total", smitext.Count, "transmit", "rc"),
-	row("roce_rx_err_pkt_num", "roce_packets_total", smitext.Count, "receive", "err"),
-	row("roce_tx_err_pkt_num", "roce_packets_total", smitext.Count, "transmit", "err"),
-	row("roce_rx_cnp_pkt_num", "roce_packets_total", smitext.Count, "receive", "cnp"),
-	row("roce_tx_cnp_pkt_num", "roce_packets_total", smitext.Count, "transmit", "cnp"),
-	row("roce_ecn_db_num", "roce_ecn_total", smitext.Count),
-	row("roce_new_pkt_rty_num", "roce_events_total", smitext.Count, "retransmit"),
-	row("roce_out_of_order_num", "roce_events_total", smitext.Count, "out_of_order"),
-	row("roce_qp_status_err_num", "roce_events_total", smitext.Count, "qp_status"),
-	row("roce_unexpected_ack_num", "roce_events_total", smitext.Count, "unexpected_ack"),
-	row("roce_verification_err_num", "roce_events_total", smitext.Count, "verification"),
+var statRows = smitext.Rows{
+	{Word: "mac_rx_fcs_err_pkt_num", Metric: "network_fcs_errors_total"},
+	{Word: "mac_rx_mac_pause_num", Metric: "network_pause_frames_total", Labels: []string{"receive"}},
+	{Word: "mac_tx_mac_pause_num", Metric: "network_pause_frames_total", Labels: []string{"transmit"}},
+	{Word: "mac_rx_pfc_pri*_pkt_num", Metric: "network_pfc_frames_total", Labels: []string{"receive", "*"}},
+	{Word: "mac_tx_pfc_pri*_pkt_num", Metric: "network_pfc_frames_total", Labels: []string{"transmit", "*"}},
+	{Word: "mac_rx_total_pkt_num", Metric: "network_packets_total", Labels: []string{"receive"}},
+	{Word: "mac_tx_total_pkt_num", Metric: "network_packets_total", Labels: []string{"transmit"}},
+	{Word: "mac_rx_total_oct_num", Metric: "network_bytes_total", Labels: []string{"receive"}},
+	{Word: "mac_tx_total_oct_num", Metric: "network_bytes_total", Labels: []string{"transmit"}},
+	{Word: "mac_rx_bad_pkt_num", Metric: "network_bad_packets_total", Labels: []string{"receive"}},
+	{Word: "mac_tx_bad_pkt_num", Metric: "network_bad_packets_total", Labels: []string{"transmit"}},
+	{Word: "mac_rx_bad_oct_num", Metric: "network_bad_bytes_total", Labels: []string{"receive"}},
+	{Word: "mac_tx_bad_oct_num", Metric: "network_bad_bytes_total", Labels: []string{"transmit"}},
+	{Word: "roce_rx_all_pkt_num", Metric: "roce_packets_total", Labels: []string{"receive", "all"}},
+	{Word: "roce_tx_all_pkt_num", Metric: "roce_packets_total", Labels: []string{"transmit", "all"}},
+	{Word: "roce_rx_rc_pkt_num", Metric: "roce_packets_total", Labels: []string{"receive", "rc"}},
+	{Word: "roce_tx_rc_pkt_num", Metric: "roce_packets_total", Labels: []string{"transmit", "rc"}},
+	{Word: "roce_rx_err_pkt_num", Metric: "roce_packets_total", Labels: []string{"receive", "err"}},
+	{Word: "roce_tx_err_pkt_num", Metric: "roce_packets_total", Labels: []string{"transmit", "err"}},
+	{Word: "roce_rx_cnp_pkt_num", Metric: "roce_packets_total", Labels: []string{"receive", "cnp"}},
+	{Word: "roce_tx_cnp_pkt_num", Metric: "roce_packets_total", Labels: []string{"transmit", "cnp"}},
+	{Word: "roce_ecn_db_num", Metric: "roce_ecn_total"},
+	{Word: "roce_new_pkt_rty_num", Metric: "roce_events_total", Labels: []string{"retransmit"}},
+	{Word: "roce_out_of_order_num", Metric: "roce_events_total", Labels: []string{"out_of_order"}},
+	{Word: "roce_qp_status_err_num", Metric: "roce_events_total", Labels: []string{"qp_status"}},
+	{Word: "roce_unexpected_ack_num", Metric: "roce_events_total", Labels: []string{"unexpected_ack"}},
+	{Word: "roce_verification_err_num", Metric: "roce_events_total", Labels: []string{"verification"}},
 }
 
 // opticalRows: older tools print one lane, and not which. A limit of 0 is one that the module
 // does not have; only that of cold may be 0.
-var opticalRows = []smitext.KeyRow{
-	row("present", "optical_present", smitext.Count).WithWords(map[string]float64{"present": 1, "not present": 0}),
-	row("temp high thres", "optical_temperature_limit_celsius", smitext.Celsius, "high").NotZero(),
-	row("temp low thres", "optical_temperature_limit_celsius", smitext.Celsius, "low"),
-	row("vcc high thres", "optical_voltage_limit_volts", smitext.Volts, "high").NotZero(),
-	row("vcc low thres", "optical_voltage_limit_volts", smitext.Volts, "low").NotZero(),
-	row("temperature", "optical_temperature_celsius", smitext.Celsius),
-	row("vcc", "optical_volts", smitext.Volts),
-	row("tx bias", "optical_bias_amperes", smitext.Amperes, ""),
-	row("tx bias*", "optical_bias_amperes", smitext.Amperes, "*"),
-	row("host snr lane*", "optical_snr_decibels", smitext.Decibels, "host", "*"),
-	row("media snr lane*", "optical_snr_decibels", smitext.Decibels, "media", "*"),
-	row("rx los flag", "optical_signal_lost", smitext.Count, "receive", "*").WithLaneBits("rx power*"),
-	row("tx los flag", "optical_signal_lost", smitext.Count, "transmit", "*").WithLaneBits("tx power*"),
-	row("rxpower high thres", "optical_power_limit_watts", smitext.Watts, "receive", "high").NotZero(),
-	row("txpower high thres", "optical_power_limit_watts", smitext.Watts, "transmit", "high").NotZero(),
-	row("rxpower low thres", "optical_power_limit_watts", smitext.Watts, "receive", "low").NotZero(),
-	row("txpower low thres", "optical_power_limit_watts", smitext.Watts, "transmit", "low").NotZero(),
-	row("rx power", "optical_power_watts", smitext.Watts, "receive", ""),
-	row("tx power", "optical_power_watts", smitext.Watts, "transmit", ""),
-	row("rx power*", "optical_power_watts", smitext.Watts, "receive", "*"),
-	row("tx power*", "optical_power_watts", smitext.Watts, "transmit", "*"),
+var opticalRows = smitext.Rows{
+	{Word: "present", Metric: "optical_present", Words: map[string]float64{"present": 1, "not present": 0}},
+	{Word: "temp high thres", Metric: "optical_temperature_limit_celsius", Labels: []string{"high"}, Unit: smitext.Celsius, NotZero: true},
+	{Word: "temp low thres", Metric: "optical_temperature_limit_celsius", Labels: []string{"low"}, Unit: smitext.Celsius},
+	{Word: "vcc high thres", Metric: "optical_voltage_limit_volts", Labels: []string{"high"}, Unit: smitext.Volts, NotZero: true},
+	{Word: "vcc low thres", Metric: "optical_voltage_limit_volts", Labels: []string{"low"}, Unit: smitext.Volts, NotZero: true},
+	{Word: "temperature", Metric: "optical_temperature_celsius", Unit: smitext.Celsius},
+	{Word: "vcc", Metric: "optical_volts", Unit: smitext.Volts},
+	{Word: "tx bias", Metric: "optical_bias_amperes", Labels: []string{""}, Unit: smitext.Amperes},
+	{Word: "tx bias*", Metric: "optical_bias_amperes", Labels: []string{"*"}, Unit: smitext.Amperes},
+	{Word: "host snr lane*", Metric: "optical_snr_decibels", Labels: []string{"host", "*"}, Unit: smitext.Decibels},
+	{Word: "media snr lane*", Metric: "optical_snr_decibels", Labels: []string{"media", "*"}, Unit: smitext.Decibels},
+	{Word: "rx los flag", Metric: "optical_signal_lost", Labels: []string{"receive", "*"}, Form: smitext.FormBits, Lanes: "rx power*"},
+	{Word: "tx los flag", Metric: "optical_signal_lost", Labels: []string{"transmit", "*"}, Form: smitext.FormBits, Lanes: "tx power*"},
+	{Word: "rxpower high thres", Metric: "optical_power_limit_watts", Labels: []string{"receive", "high"}, Unit: smitext.Watts, NotZero: true},
+	{Word: "txpower high thres", Metric: "optical_power_limit_watts", Labels: []string{"transmit", "high"}, Unit: smitext.Watts, NotZero: true},
+	{Word: "rxpower low thres", Metric: "optical_power_limit_watts", Labels: []string{"receive", "low"}, Unit: smitext.Watts, NotZero: true},
+	{Word: "txpower low thres", Metric: "optical_power_limit_watts", Labels: []string{"transmit", "low"}, Unit: smitext.Watts, NotZero: true},
+	{Word: "rx power", Metric: "optical_power_watts", Labels: []string{"receive", ""}, Unit: smitext.Watts},
+	{Word: "tx power", Metric: "optical_power_watts", Labels: []string{"transmit", ""}, Unit: smitext.Watts},
+	{Word: "rx power*", Metric: "optical_power_watts", Labels: []string{"receive", "*"}, Unit: smitext.Watts},
+	{Word: "tx power*", Metric: "optical_power_watts", Labels: []string{"transmit", "*"}, Unit: smitext.Watts},
 }
 
 var noModule = regexp.MustCompile(`(?im)^\s*Optical module is not present\.\s*$`)
@@ -142,7 +142,7 @@ var noModule = regexp.MustCompile(`(?im)^\s*Optical module is not present\.\s*$`
 // standard error, or the values beside it are those of none.
 func parseOptical(out []byte, cards []model.Device) (model.Report, error) {
 	absent := model.Readings{{Metric: "optical_present", Value: 0}}
-	report, err := smitext.ParseKeys(smitext.ReadKeyValues(out), opticalRows, askedPort, cards)
+	report, err := opticalRows.ReadCards(smitext.ReadKeyValues(out), askedPort, cards)
 	if err != nil && len(cards) == 1 && noModule.Match(out) {
 		return model.Report{Devices: []model.Device{{ID: cards[0].ID, Readings: absent}}}, nil
 	}

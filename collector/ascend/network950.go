@@ -10,7 +10,7 @@ import (
 )
 
 // devInfoRows leave out the speed: it is what a port is able to.
-var devInfoRows = []smitext.KeyRow{row("linkstatus", "network_up", smitext.Count, "{udieid}", "{portid}").WithWords(upDown)}
+var devInfoRows = smitext.Rows{{Word: "linkstatus", Metric: "network_up", Labels: []string{"{udieid}", "{portid}"}, Words: upDown}}
 
 // devInfo asks an Ascend 950 for all its ports; what a call answers for one port only is asked
 // for those that it names. The text of -optical is not known.
@@ -25,7 +25,7 @@ func devInfo() model.Command {
 			return [][]string{{"-g", "-dev_info", "-i", d.NPU}}
 		},
 		Parse: func(out []byte, cards []model.Device) (model.Report, error) {
-			return smitext.ParseKeys(devInfoBlocks(out), devInfoRows, chipOf, cards)
+			return devInfoRows.ReadCards(devInfoBlocks(out), chipOf, cards)
 		},
 		More: portDetails,
 	}
@@ -35,9 +35,7 @@ func devInfo() model.Command {
 // the answer.
 func devInfoBlocks(out []byte) []smitext.Block {
 	return slices.DeleteFunc(smitext.ReadColumns(out, "udieid"), func(b smitext.Block) bool {
-		_, hasDie := smitext.Index(b.Value("udieid"))
-		_, hasPort := smitext.Index(b.Value("portid"))
-		return !hasDie || !hasPort
+		return !smitext.IsIndex(b.Value("udieid")) || !smitext.IsIndex(b.Value("portid"))
 	})
 }
 
@@ -77,13 +75,13 @@ func portDetails(out []byte, _ model.Device) []model.Command {
 
 // unifiedBusRows read -stat of a port of the unified bus. Its first two keys are no
 // counters. The tool's document spells three kinds in another way than its source.
-func unifiedBusRows(udie, port string) []smitext.KeyRow {
-	var rows []smitext.KeyRow
+func unifiedBusRows(udie, port string) smitext.Rows {
+	var rows smitext.Rows
 	packets := func(key, kind, direction string) {
-		rows = append(rows, row(key, "ub_packets_total", smitext.Count, udie, port, kind, direction))
+		rows = append(rows, smitext.Row{Word: key, Metric: "ub_packets_total", Labels: []string{udie, port, kind, direction}})
 	}
 	failed := func(key, kind string) {
-		rows = append(rows, row(key, "ub_errors_total", smitext.Count, udie, port, kind))
+		rows = append(rows, smitext.Row{Word: key, Metric: "ub_errors_total", Labels: []string{udie, port, kind}})
 	}
 	for _, d := range [][2]string{{"rx", "receive"}, {"tx", "transmit"}} {
 		for _, kind := range []string{

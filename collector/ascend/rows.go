@@ -9,31 +9,26 @@ import (
 )
 
 // chip reads a chip's two rows: the first has a health word where the second has a bus id.
-func (p *infoParser) chip(first, second *smitext.Record) bool {
-	npu, okNPU := first.Index(colNPU)
-	state, okState := first.Get(colHealth)
-	bus, okBus := second.Get(colBusID)
-	if !okNPU || !okState || !isState(state) || !okBus || !smitext.Absent(bus) && !smitext.PCIAddress(bus) {
+func (p *infoParser) chip(b *smitext.Block) bool {
+	npu, number, state, bus := b.Value(colNPU), b.Value(colChip), b.Find(colHealth), b.Find(colBusID)
+	if !smitext.IsIndex(npu) || state == nil || !isState(state.Value) ||
+		bus == nil || !smitext.Absent(bus.Value) && !smitext.PCIAddress(bus.Value) {
 		return false
 	}
-	number, okChip := second.Index(colChip)
-	if number != "" && !okChip {
+	if number != "" && !smitext.IsIndex(number) {
 		p.report.Warn("NPU %s: cannot read %s from %.40q", npu, colChip, number)
 		return true
 	}
-	name, _ := first.Get(colName)
 	c := chip{place: place{npu, number}, device: model.Device{
-		NPU: npu, Chip: number, Name: smitext.Label(name), BusID: smitext.Label(bus), Health: health(state),
+		NPU: npu, Chip: number, Name: smitext.Label(b.Value(colName)), BusID: smitext.Label(bus.Value), Health: health(state.Value),
 		Readings: make(model.Readings, 0, 8),
 	}}
 	for _, word := range []string{colPhyID, colDevice} {
-		if number, ok := second.Index(word); ok {
-			c.number = number
+		if smitext.IsIndex(b.Value(word)) {
+			c.number = b.Value(word)
 		}
 	}
-	warn := func(err error) { p.report.Warn("NPU %s: %v", npu, err) }
-	first.Readings(&c.device.Readings, nil, warn)
-	second.Readings(&c.device.Readings, nil, warn)
+	tableRows.Read(b, &c.device, &c.device.Readings, func(err error) { p.report.Warn("NPU %s: %v", npu, err) })
 	p.checkQueried(&c.device)
 	p.chips = append(p.chips, c)
 	return true
@@ -73,21 +68,20 @@ func (p *infoParser) checkQueried(d *model.Device) {
 
 // process reads a row of the process table. Its last column, where there is one,
 // is the process id inside a container; the host's is the one that is kept.
-func (p *infoParser) process(row *smitext.Record) bool {
-	if text := strings.Trim(row.Text(), "|"); text == "" || strings.HasPrefix(text, "No running processes found") {
+func (p *infoParser) process(b *smitext.Block) bool {
+	if text := strings.Trim(b.Text, "|"); text == "" || strings.HasPrefix(text, "No running processes found") {
 		return true
 	}
-	npu, ok := row.Get(colNPU)
-	if !ok {
+	npu := b.Find(colNPU)
+	if npu == nil {
 		return false
 	}
-	process, known, err := row.Process()
+	process, known, err := b.Process()
 	if err != nil {
-		p.report.Warn("NPU %s: %v", npu, err)
+		p.report.Warn("NPU %s: %v", npu.Value, err)
 	}
 	if known {
-		number, _ := row.Get(colChip)
-		p.owners = append(p.owners, owner{place{npu, number}, process})
+		p.owners = append(p.owners, owner{place{npu.Value, b.Value(colChip)}, process})
 	}
 	return true
 }

@@ -58,22 +58,19 @@ func resolve(name string, devices []model.Device) string {
 	if number, ok := strings.CutPrefix(name, phyPrefix); ok {
 		return number
 	}
-	number, ok := strings.CutPrefix(name, npuPrefix)
-	if !ok {
-		return name
-	}
-	found, id, numbersDiffer := 0, "", false
-	for i := range devices {
-		d := &devices[i]
+	number, isNPU := strings.CutPrefix(name, npuPrefix)
+	var found []string
+	numbersDiffer := false
+	for _, d := range devices {
 		if d.NPU == number {
-			found, id = found+1, d.ID
+			found = append(found, d.ID)
 		}
 		numbersDiffer = numbersDiffer || d.ID != d.NPU
 	}
 	switch {
-	case found == 1:
-		return id
-	case !numbersDiffer:
+	case isNPU && len(found) == 1:
+		return found[0]
+	case isNPU && !numbersDiffer:
 		return number // a card that is lost, and would be called so
 	}
 	return name // none, or several chips: which one is meant is not printed

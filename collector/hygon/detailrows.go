@@ -1,42 +1,40 @@
 package hygon
 
 import (
-	"bytes"
-	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 )
 
-var memoryRows = []smitext.KeyRow{
-	smitext.Key("vram total memory", "memory_total_bytes", smitext.Bytes, "vram").NotZero(),
-	smitext.Key("vram total used memory", "memory_used_bytes", smitext.Bytes, "vram").Within("memory_total_bytes"),
+var memoryRows = smitext.Rows{
+	{Word: "vram total memory", Metric: "memory_total_bytes", Labels: []string{"vram"}, Unit: smitext.Bytes, NotZero: true},
+	{Word: "vram total used memory", Metric: "memory_used_bytes", Labels: []string{"vram"}, Unit: smitext.Bytes, Within: "memory_total_bytes"},
 }
 
-var tempRows = []smitext.KeyRow{
-	smitext.Key("temperature (sensor edge)", "temperature_celsius", smitext.Celsius, "edge"),
-	smitext.Key("temperature (sensor junction)", "temperature_celsius", smitext.Celsius, "junction"),
-	smitext.Key("temperature (sensor mem)", "temperature_celsius", smitext.Celsius, "hbm"),
-	smitext.Key("temperature (sensor core)", "temperature_celsius", smitext.Celsius, "core"),
+var tempRows = smitext.Rows{
+	{Word: "temperature (sensor edge)", Metric: "temperature_celsius", Labels: []string{"edge"}, Unit: smitext.Celsius},
+	{Word: "temperature (sensor junction)", Metric: "temperature_celsius", Labels: []string{"junction"}, Unit: smitext.Celsius},
+	{Word: "temperature (sensor mem)", Metric: "temperature_celsius", Labels: []string{"hbm"}, Unit: smitext.Celsius},
+	{Word: "temperature (sensor core)", Metric: "temperature_celsius", Labels: []string{"core"}, Unit: smitext.Celsius},
 }
 
-var clockRows = []smitext.KeyRow{
-	smitext.Key("sclk clock", "clock_hertz", smitext.Hertz, "core").NotZero(),
-	smitext.Key("mclk clock", "clock_hertz", smitext.Hertz, "memory").NotZero(),
-	smitext.Key("pcie speed", "pcie_link_transfers_per_second", smitext.Transfers).NotZero(),
-	smitext.Key("pcie width", "pcie_link_width", smitext.Lanes).NotZero(),
+var clockRows = smitext.Rows{
+	{Word: "sclk clock", Metric: "clock_hertz", Labels: []string{"core"}, Unit: smitext.Hertz, NotZero: true},
+	{Word: "mclk clock", Metric: "clock_hertz", Labels: []string{"memory"}, Unit: smitext.Hertz, NotZero: true},
+	{Word: "pcie speed", Metric: "pcie_link_transfers_per_second", Unit: smitext.Transfers, NotZero: true},
+	{Word: "pcie width", Metric: "pcie_link_width", Unit: smitext.Lanes, NotZero: true},
 }
 
 // eccRows read the RAS blocks by their names in the driver, which hy-smi has of rocm-smi.
-func eccRows() []smitext.KeyRow {
-	var all []smitext.KeyRow
+func eccRows() smitext.Rows {
+	var all smitext.Rows
 	for _, block := range []string{
 		"umc", "sdma", "gfx", "mmhub", "athub", "pcie_bif", "hdp", "xgmi_wafl", "df", "smn", "sem", "mp0", "mp1", "fuse",
 	} {
 		all = append(all,
-			smitext.Key(block+" ue", "ecc_errors_total", smitext.Count, block, "uncorrectable").NoUnderflow(),
-			smitext.Key(block+" ce", "ecc_errors_total", smitext.Count, block, "correctable").NoUnderflow())
+			smitext.Row{Word: block + " ue", Metric: "ecc_errors_total", Labels: []string{block, "uncorrectable"}, Underflow: true},
+			smitext.Row{Word: block + " ce", Metric: "ecc_errors_total", Labels: []string{block, "correctable"}, Underflow: true})
 	}
 	return all
 }
@@ -44,49 +42,44 @@ func eccRows() []smitext.KeyRow {
 // cardLine is a line about one card: HCU[0], tabs, a colon, and a fact.
 var cardLine = regexp.MustCompile(`^\s*(?:[DH]CU|GPU)\[(\d+)\]\s*:\s*(.*?)\s*$`)
 
-// rewrite is a kind of line that has more than one value, or has no colon, and the "key : value" lines in its place.
-type rewrite struct {
-	line *regexp.Regexp
-	as   []string
+// facts are the kinds of fact: what begins the words of its values, and what ends each.
+var facts = []struct {
+	text *regexp.Regexp
+	ends []string
+}{
+	{regexp.MustCompile(`^(Bus Id)\s*:\s*(\S+)\s*:\s*(\S.*)$`), []string{"", " health"}},
+	{regexp.MustCompile(`^([sm]clk clock) level:?\s+\d+\s+\((\w+)\)$`), []string{""}},
+	{regexp.MustCompile(`^(pcie) clock level:?\s+\d+\s+\(([^,()]+),\s*(x\d+)\b`), []string{" speed", " width"}},
+	{regexp.MustCompile(`^Block (\w+) is:\s+\w+\s+\(ue:\s*(\d+),\s*ce:\s*(\d+)\)$`), []string{" ue", " ce"}},
+	{regexp.MustCompile(`^\(Topology\) (Numa Node):?\s+(-?\d+)$`), []string{""}},
+	{regexp.MustCompile(`^([^:]+?)\s*:\s*(.*)$`), []string{""}},
 }
 
-var rewrites = []rewrite{
-	{regexp.MustCompile(`^Bus Id\s*:\s*(\S+)\s*:\s*(\S.*)$`), []string{"PCI Bus: $1", "Health: $2"}},
-	{regexp.MustCompile(`^([sm]clk) clock level:?\s+\d+\s+\((\w+)\)$`), []string{"$1 clock: $2"}},
-	{regexp.MustCompile(`^pcie clock level:?\s+\d+\s+\(([^,()]+),\s*(x\d+)\b`), []string{"pcie speed: $1", "pcie width: $2"}},
-	{regexp.MustCompile(`^Block (\w+) is:\s+\w+\s+\(ue:\s*(\d+),\s*ce:\s*(\d+)\)$`), []string{"$1 ue: $2", "$1 ce: $3"}},
-	{regexp.MustCompile(`^\(Topology\) Numa Node:?\s+(-?\d+)$`), []string{"Numa Node: $1"}},
-}
-
-// readBlocks reads the lines about cards as "key : value" text. A last line without its end may be cut and is left out.
+// readBlocks reads the lines about cards, a block for each card. A last line without its end may be cut and is left out.
 func readBlocks(out []byte) ([]smitext.Block, error) {
 	if err := checkBanner(out); err != nil {
 		return nil, err
 	}
-	var text bytes.Buffer
+	var blocks []smitext.Block
+	known := map[string]int{}
 	for line := range strings.Lines(string(out)) {
 		m := cardLine.FindStringSubmatch(line)
 		if m == nil || !strings.HasSuffix(line, "\n") {
 			continue
 		}
-		for _, entry := range entriesOf(m[2]) {
-			fmt.Fprintf(&text, "[device %s] %s\n", m[1], entry)
+		if _, ok := known[m[1]]; !ok {
+			known[m[1]] = len(blocks)
+			blocks = append(blocks, smitext.Block{Card: m[1]})
+		}
+		b := &blocks[known[m[1]]]
+		for _, f := range facts {
+			if fact := f.text.FindStringSubmatch(m[2]); fact != nil {
+				for i, end := range f.ends {
+					b.Entries = append(b.Entries, smitext.NewEntry(fact[1]+end, fact[i+2]))
+				}
+				break
+			}
 		}
 	}
-	return smitext.ReadKeyValues(text.Bytes()), nil
-}
-
-func entriesOf(line string) []string {
-	for _, r := range rewrites {
-		m := r.line.FindStringSubmatchIndex(line)
-		if m == nil {
-			continue
-		}
-		var all []string
-		for _, as := range r.as {
-			all = append(all, string(r.line.ExpandString(nil, as, line, m)))
-		}
-		return all
-	}
-	return []string{line}
+	return blocks, nil
 }

@@ -44,13 +44,13 @@ func orRefused(parse func([]byte) (model.Report, error)) func([]byte, []model.De
 	}
 }
 
-func parseText(rows []smitext.KeyRow) func([]byte, []model.Device) (model.Report, error) {
+func parseText(rows smitext.Rows) func([]byte, []model.Device) (model.Report, error) {
 	return func(out []byte, cards []model.Device) (model.Report, error) {
 		blocks, err := readBlocks(out)
 		if err != nil {
 			return model.Report{}, err
 		}
-		return smitext.ParseKeys(blocks, rows, owner, cards)
+		return rows.ReadCards(blocks, owner, cards)
 	}
 }
 

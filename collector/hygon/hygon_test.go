@@ -26,24 +26,24 @@ func cards() (all []model.Device) {
 	return all
 }
 
-// parserOf finds the command whose output a text is: its name begins with the command's flag.
-func parserOf(name string) modeltest.Parse {
+// parsers finds the command whose output a text is: its name begins with the command's flag.
+func parsers(name string, _ []byte) []modeltest.Parse {
 	v := hygon.Vendor()
-	for _, c := range v.Commands {
-		kind, _, _ := strings.Cut(name, "-")
-		if flag := c.Args(model.Device{})[0][0]; flag == "--"+kind {
-			return func(out []byte) (model.Report, error) { return c.Parse(out, cards()) }
+	kind, _, _ := strings.Cut(name, "-")
+	for _, c := range append(v.Commands, v.Table) {
+		if args := c.Args(model.Device{})[0]; len(args) == 0 || args[0] == "--"+kind {
+			return []modeltest.Parse{func(out []byte) (model.Report, error) { return c.Parse(out, cards()) }}
 		}
 	}
-	return hygon.ParseTable
+	return nil
 }
 
 // Each fixture is own text in a layout that has been met, or a way in which output goes wrong. The golden file beside it is
 // what a user gets: look at its diff before keeping it.
-func TestGolden(t *testing.T) { modeltest.Golden(t, *update, parserOf) }
+func TestGolden(t *testing.T) { modeltest.Golden(t, *update, parsers) }
 
 func TestCaptures(t *testing.T) {
-	modeltest.Captures(t, *update, "../../../shared/captures/hy-smi", parserOf)
+	modeltest.Captures(t, *update, "../../../shared/captures/hy-smi", parsers)
 }
 
 // An operator acts on the class of a failure, and would look for a broken card where the driver is not loaded.

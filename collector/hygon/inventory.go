@@ -22,22 +22,16 @@ func parseList(out []byte) (model.Report, error) {
 		return model.Report{}, err
 	}
 	var r model.Report
-	known := map[string]bool{}
 	for i := range blocks {
 		b := &blocks[i]
 		d := model.Device{ID: b.Card, Name: smitext.Label(b.Value("card series")), UUID: smitext.Label(b.Value("unique id"))}
-		if bus, _, _ := strings.Cut(b.Value("pci bus"), " "); smitext.PCIAddress(bus) {
+		if bus, _, _ := strings.Cut(cmp.Or(b.Value("pci bus"), b.Value("bus id")), " "); smitext.PCIAddress(bus) {
 			d.BusID = bus
 		}
-		if state := b.Value("health"); !smitext.Absent(state) {
+		if state := b.Value("bus id health"); !smitext.Absent(state) {
 			d.Health = &model.Health{OK: strings.EqualFold(state, "healthy"), State: state}
 		}
-		switch {
-		case cmp.Or(d.Name, d.UUID, d.BusID) == "" && d.Health == nil:
-		case known[d.ID]:
-			r.Warn("card %s is listed twice", d.ID)
-		default:
-			known[d.ID] = true
+		if cmp.Or(d.Name, d.UUID, d.BusID) != "" || d.Health != nil {
 			r.Listed = append(r.Listed, d)
 		}
 	}
@@ -63,7 +57,8 @@ func parseVersion(out []byte) (model.Report, error) {
 }
 
 var (
-	cardName = regexp.MustCompile(`^(?:[DH]CU|GPU)\[\d+\]$`)
+	cardName = regexp.MustCompile(`(?:[DH]CU|GPU)\[(\d+)\]`)
+	number   = regexp.MustCompile(`^\d+$`)
 	// linkTypes is the last of four matrices, of which the others have numbers.
 	linkTypes = regexp.MustCompile(`(?ms)Link Type between [^\n]*\n(.*?)(?:^=|\z)`)
 	self      = regexp.MustCompile(`(\s)(?:None|0)(\s)`)
@@ -77,22 +72,18 @@ func parseTopology(out []byte) (model.Report, error) {
 	}
 	var matrix []byte
 	if m := linkTypes.FindSubmatch(out); m != nil {
-		matrix = self.ReplaceAll(m[1], []byte("${1}X${2}"))
+		matrix = cardName.ReplaceAll(self.ReplaceAll(m[1], []byte("${1}X${2}")), []byte("$1"))
 	}
-	r, err := smitext.ParseTopology(matrix, smitext.MatrixNames{Cards: cardName, Peers: cardName})
+	r, err := smitext.ParseTopology(matrix, smitext.MatrixNames{Cards: number, Peers: number})
 	r.Affinities = nil
 	for i := range blocks {
 		if n, ok := smitext.Index(blocks[i].Value("numa node")); ok {
-			r.Affinities = append(r.Affinities, model.Affinity{Name: "[" + blocks[i].Card + "]", NUMANode: &n})
+			r.Affinities = append(r.Affinities, model.Affinity{Name: blocks[i].Card, NUMANode: &n})
+			err = nil // a single card may have no matrix
 		}
-	}
-	if err != nil && len(r.Affinities) > 0 {
-		err = nil // a single card may have no matrix
 	}
 	return r, err
 }
-
-var processMemory = smitext.Field{Metric: "process_memory_used_bytes", Unit: smitext.Bytes}
 
 // parseProcesses reads the output of --showpids. A process on several cards has one sum of memory, which is of no card.
 func parseProcesses(out []byte) (model.Report, error) {
@@ -106,32 +97,21 @@ func parseProcesses(out []byte) (model.Report, error) {
 	var p model.Process
 	for _, b := range smitext.ReadKeyValues(out) {
 		for _, e := range b.Entries {
-			switch e.Key {
-			case "pid":
+			switch {
+			case e.Word == "pid":
 				p = model.Process{PID: e.Value}
-			case "hcu index", "dcu index", "gpu index":
+			case e.Word == "hcu index", e.Word == "dcu index", e.Word == "gpu index":
 				p.Device = strings.Trim(e.Value, "[]' ")
-			case "vram used":
-				addProcess(&r, p, e)
+			case e.Word == "vram used" && e.Unit != "%" && smitext.IsIndex(p.PID) && smitext.IsIndex(p.Device):
+				used, isKnown, err := smitext.Bytes.Parse(e.Value, e.Unit)
+				if err != nil {
+					r.Warn("process %s: %v", p.PID, smitext.CannotRead(e.Word, e.Value, err))
+				}
+				if p.UsedBytes = used; isKnown {
+					r.Processes = append(r.Processes, p)
+				}
 			}
 		}
 	}
 	return r, nil
-}
-
-// addProcess adds a process that is on one card and has its memory printed.
-func addProcess(r *model.Report, p model.Process, memory smitext.Entry) {
-	_, isPID := smitext.Index(p.PID)
-	_, onOneCard := smitext.Index(p.Device)
-	if !isPID || !onOneCard || memory.Unit == "%" {
-		return
-	}
-	var readings model.Readings
-	if err := processMemory.Read(&readings, memory.Value, memory.Unit); err != nil {
-		r.Warn("process %s: %v", p.PID, smitext.CannotRead("vram used", memory.Value, err))
-	}
-	if used, ok := readings.Get(processMemory.Metric); ok {
-		p.UsedBytes = used
-		r.Processes = append(r.Processes, p)
-	}
 }

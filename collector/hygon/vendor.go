@@ -3,8 +3,6 @@
 package hygon
 
 import (
-	"strings"
-
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
@@ -18,15 +16,9 @@ func Vendor() model.Vendor {
 		Tools:    []string{"hy-smi", "/opt/hyhal/bin/hy-smi"}, // the second is where the driver puts it
 		Table:    model.Command{Name: "table", Args: model.SameArgs([]string{}), Parse: model.IgnoreCards(ParseTable)},
 		Commands: commands(),
-		Resolve:  resolve,
+		Resolve:  model.TrimName(""), // the topology is read with the table's numbers
 		Classify: Classify,
 	}
-}
-
-// resolve takes the number out of "HCU[3]": it is the table's.
-func resolve(name string, _ []model.Device) string {
-	_, number, _ := strings.Cut(name, "[")
-	return strings.TrimSuffix(number, "]")
 }
 
 // Classify returns what an error text means. Nobody has published one of hy-smi: these are the words of its ancestor

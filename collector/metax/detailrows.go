@@ -1,84 +1,76 @@
 package metax
 
 import (
+	"slices"
 	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 )
 
 // summaryRows read mx-smi -s.
-var summaryRows = []smitext.KeyRow{
-	row("Utilization", "vpue", "engine_utilization_ratio", smitext.Percent, "vpu_encode"),
-	row("Utilization", "vpud", "engine_utilization_ratio", smitext.Percent, "vpu_decode"),
-	row("Chip Temperature", "hotspot", "temperature_celsius", smitext.Celsius, "hotspot"),
-	row("Board Temperature", "drmos_soc", "temperature_celsius", smitext.Celsius, "board_soc"),
-	row("Board Temperature", "drmos_core", "temperature_celsius", smitext.Celsius, "board_core"),
-	row("Board Temperature", "tdiode", "temperature_celsius", smitext.Celsius, "tdiode"),
-	row("Board Temperature", "air-inlet", "temperature_celsius", smitext.Celsius, "air_inlet"),
-	row("Board Temperature", "air-outlet", "temperature_celsius", smitext.Celsius, "air_outlet"),
-	row("Board Voltage", "way *", "rail_volts", smitext.Volts, "way*"),
-	row("Board Current", "way *", "rail_amperes", smitext.Amperes, "way*"),
-	row("Board Power", "way *", "rail_power_watts", smitext.Watts, "way*"),
-	row("Board Power", "total", "power_watts", smitext.Watts),
-	row("Board Power", "limit", "power_limit_watts", smitext.Watts).NotZero(),
-	row("DPM current performance level", "xcore", "performance_level", smitext.Count),
-	row("Clocks/XCORE", "xcore_clk", "clock_hertz", smitext.Hertz, "core"),
-	row("Clocks/MC0", "mc0_dficlk", "clock_hertz", smitext.Hertz, "memory"),
-	row("Clocks/VPUE", "vpu_encclk", "clock_hertz", smitext.Hertz, "vpu_encode"),
-	row("Clocks/VPUD", "vpu_decclk0", "clock_hertz", smitext.Hertz, "vpu_decode"),
-	row("Pmbus Voltage", "soc", "rail_volts", smitext.Volts, "soc"),
-	row("Pmbus Voltage", "core", "rail_volts", smitext.Volts, "core"),
-	row("Pmbus Voltage", "hbm", "rail_volts", smitext.Volts, "hbm"),
-	row("Pmbus Voltage", "pcie", "rail_volts", smitext.Volts, "pcie"),
-	row("Pmbus Current", "soc", "rail_amperes", smitext.Amperes, "soc"),
-	row("Pmbus Current", "core", "rail_amperes", smitext.Amperes, "core"),
-	row("Pmbus Current", "hbm", "rail_amperes", smitext.Amperes, "hbm"),
-	row("Pmbus Current", "pcie", "rail_amperes", smitext.Amperes, "pcie"),
-	row("Pmbus Power", "soc", "rail_power_watts", smitext.Watts, "soc"),
-	row("Pmbus Power", "core", "rail_power_watts", smitext.Watts, "core"),
-	row("Pmbus Power", "hbm", "rail_power_watts", smitext.Watts, "hbm"),
-	row("Pmbus Power", "pcie", "rail_power_watts", smitext.Watts, "pcie"),
-	row("Memory", "vram total", "memory_total_bytes", smitext.Bytes, "vram").NotZero(),
-	row("Memory", "vram used", "memory_used_bytes", smitext.Bytes, "vram").Within("memory_total_bytes"),
-	row("Memory", "xtt total", "memory_total_bytes", smitext.Bytes, "host_mapped").NotZero(),
-	row("Memory", "xtt used", "memory_used_bytes", smitext.Bytes, "host_mapped").Within("memory_total_bytes"),
+var summaryRows = smitext.Rows{
+	{Word: "utilization > vpue", Metric: "engine_utilization_ratio", Labels: []string{"vpu_encode"}, Unit: smitext.Percent},
+	{Word: "utilization > vpud", Metric: "engine_utilization_ratio", Labels: []string{"vpu_decode"}, Unit: smitext.Percent},
+	{Word: "chip temperature > hotspot", Metric: "temperature_celsius", Labels: []string{"hotspot"}, Unit: smitext.Celsius},
+	{Word: "board temperature > drmos_soc", Metric: "temperature_celsius", Labels: []string{"board_soc"}, Unit: smitext.Celsius},
+	{Word: "board temperature > drmos_core", Metric: "temperature_celsius", Labels: []string{"board_core"}, Unit: smitext.Celsius},
+	{Word: "board temperature > tdiode", Metric: "temperature_celsius", Labels: []string{"tdiode"}, Unit: smitext.Celsius},
+	{Word: "board temperature > air-inlet", Metric: "temperature_celsius", Labels: []string{"air_inlet"}, Unit: smitext.Celsius},
+	{Word: "board temperature > air-outlet", Metric: "temperature_celsius", Labels: []string{"air_outlet"}, Unit: smitext.Celsius},
+	{Word: "board voltage > way *", Metric: "rail_volts", Labels: []string{"way*"}, Unit: smitext.Volts},
+	{Word: "board current > way *", Metric: "rail_amperes", Labels: []string{"way*"}, Unit: smitext.Amperes},
+	{Word: "board power > way *", Metric: "rail_power_watts", Labels: []string{"way*"}, Unit: smitext.Watts},
+	{Word: "board power > total", Metric: "power_watts", Unit: smitext.Watts},
+	{Word: "board power > limit", Metric: "power_limit_watts", Unit: smitext.Watts, NotZero: true},
+	{Word: "dpm current performance level > xcore", Metric: "performance_level"},
+	{Word: "clocks > xcore > xcore_clk", Metric: "clock_hertz", Labels: []string{"core"}, Unit: smitext.Hertz},
+	{Word: "clocks > mc0 > mc0_dficlk", Metric: "clock_hertz", Labels: []string{"memory"}, Unit: smitext.Hertz},
+	{Word: "clocks > vpue > vpu_encclk", Metric: "clock_hertz", Labels: []string{"vpu_encode"}, Unit: smitext.Hertz},
+	{Word: "clocks > vpud > vpu_decclk0", Metric: "clock_hertz", Labels: []string{"vpu_decode"}, Unit: smitext.Hertz},
+	{Word: "pmbus voltage > soc", Metric: "rail_volts", Labels: []string{"soc"}, Unit: smitext.Volts},
+	{Word: "pmbus voltage > core", Metric: "rail_volts", Labels: []string{"core"}, Unit: smitext.Volts},
+	{Word: "pmbus voltage > hbm", Metric: "rail_volts", Labels: []string{"hbm"}, Unit: smitext.Volts},
+	{Word: "pmbus voltage > pcie", Metric: "rail_volts", Labels: []string{"pcie"}, Unit: smitext.Volts},
+	{Word: "pmbus current > soc", Metric: "rail_amperes", Labels: []string{"soc"}, Unit: smitext.Amperes},
+	{Word: "pmbus current > core", Metric: "rail_amperes", Labels: []string{"core"}, Unit: smitext.Amperes},
+	{Word: "pmbus current > hbm", Metric: "rail_amperes", Labels: []string{"hbm"}, Unit: smitext.Amperes},
+	{Word: "pmbus current > pcie", Metric: "rail_amperes", Labels: []string{"pcie"}, Unit: smitext.Amperes},
+	{Word: "pmbus power > soc", Metric: "rail_power_watts", Labels: []string{"soc"}, Unit: smitext.Watts},
+	{Word: "pmbus power > core", Metric: "rail_power_watts", Labels: []string{"core"}, Unit: smitext.Watts},
+	{Word: "pmbus power > hbm", Metric: "rail_power_watts", Labels: []string{"hbm"}, Unit: smitext.Watts},
+	{Word: "pmbus power > pcie", Metric: "rail_power_watts", Labels: []string{"pcie"}, Unit: smitext.Watts},
+	{Word: "memory > vram total", Metric: "memory_total_bytes", Labels: []string{"vram"}, Unit: smitext.Bytes, NotZero: true},
+	{Word: "memory > vram used", Metric: "memory_used_bytes", Labels: []string{"vram"}, Unit: smitext.Bytes, Within: "memory_total_bytes"},
+	{Word: "memory > xtt total", Metric: "memory_total_bytes", Labels: []string{"host_mapped"}, Unit: smitext.Bytes, NotZero: true},
+	{Word: "memory > xtt used", Metric: "memory_used_bytes", Labels: []string{"host_mapped"}, Unit: smitext.Bytes, Within: "memory_total_bytes"},
 }
 
 // counterRows read the sections of all flags that print counters and states.
-var counterRows = []smitext.KeyRow{
-	row("ECC Errors", "sram correctable", "ecc_errors_total", smitext.Count, "sram", "correctable").NoUnderflow(),
-	row("ECC Errors", "sram uncorrectable", "ecc_errors_total", smitext.Count, "sram", "uncorrectable").NoUnderflow(),
-	row("ECC Errors", "dram correctable", "ecc_errors_total", smitext.Count, "dram", "correctable").NoUnderflow(),
-	row("ECC Errors", "dram uncorrectable", "ecc_errors_total", smitext.Count, "dram", "uncorrectable").NoUnderflow(),
-	row("Retired Pages", "double bit ecc", "ecc_retired_pages", smitext.Pages, "dram", "uncorrectable").InUnit("page"),
-	row("Ecc state", "state", "ecc_enabled", smitext.Count, "").WithWords(map[string]float64{"enable": 1, "disable": 0}),
-	row("Pcie Info", "current speed", "pcie_link_transfers_per_second", smitext.Transfers).NotZero(),
-	row("Pcie Info", "current width", "pcie_link_width", smitext.Lanes).NotZero(),
-	row("Pcie Info", "max speed", "pcie_link_transfers_per_second_max", smitext.Transfers).NotZero(),
-	row("Pcie Info", "max width", "pcie_link_width_max", smitext.Lanes).NotZero(),
-	row("Pcie Bandwidth", "rx", "pcie_bytes_per_second", smitext.ByteRate, "receive"),
-	row("Pcie Bandwidth", "tx", "pcie_bytes_per_second", smitext.ByteRate, "transmit"),
-	row("Hbm Bandwidth", "throughput", "memory_bandwidth_bytes_per_second", smitext.ByteRate, "vram"),
-	throttled("idle"),
-	throttled("applications limit"),
-	throttled("over power"),
-	throttled("chip over temperature"),
-	throttled("vr over temperature"),
-	throttled("hbm over temperature"),
-	throttled("thermal over temperature"),
-	throttled("pcc"),
-	throttled("power brake"),
-	throttled("didt"),
-	throttled("low usage"),
-	throttled("other"),
-}
+var counterRows = slices.Concat(throttleRows(), smitext.Rows{
+	{Word: "ecc errors > sram correctable", Metric: "ecc_errors_total", Labels: []string{"sram", "correctable"}, Underflow: true},
+	{Word: "ecc errors > sram uncorrectable", Metric: "ecc_errors_total", Labels: []string{"sram", "uncorrectable"}, Underflow: true},
+	{Word: "ecc errors > dram correctable", Metric: "ecc_errors_total", Labels: []string{"dram", "correctable"}, Underflow: true},
+	{Word: "ecc errors > dram uncorrectable", Metric: "ecc_errors_total", Labels: []string{"dram", "uncorrectable"}, Underflow: true},
+	{Word: "retired pages > double bit ecc", Metric: "ecc_retired_pages", Labels: []string{"dram", "uncorrectable"}, Unit: smitext.Pages, Symbol: "page"},
+	{Word: "ecc state > state", Metric: "ecc_enabled", Labels: []string{""}, Words: map[string]float64{"enable": 1, "disable": 0}},
+	{Word: "pcie info > current speed", Metric: "pcie_link_transfers_per_second", Unit: smitext.Transfers, NotZero: true},
+	{Word: "pcie info > current width", Metric: "pcie_link_width", Unit: smitext.Lanes, NotZero: true},
+	{Word: "pcie info > max speed", Metric: "pcie_link_transfers_per_second_max", Unit: smitext.Transfers, NotZero: true},
+	{Word: "pcie info > max width", Metric: "pcie_link_width_max", Unit: smitext.Lanes, NotZero: true},
+	{Word: "pcie bandwidth > rx", Metric: "pcie_bytes_per_second", Labels: []string{"receive"}, Unit: smitext.ByteRate},
+	{Word: "pcie bandwidth > tx", Metric: "pcie_bytes_per_second", Labels: []string{"transmit"}, Unit: smitext.ByteRate},
+	{Word: "hbm bandwidth > throughput", Metric: "memory_bandwidth_bytes_per_second", Labels: []string{"vram"}, Unit: smitext.ByteRate},
+})
 
-func row(section, key string, m model.Metric, u smitext.Unit, labels ...string) smitext.KeyRow {
-	return smitext.Key(key, m, u, labels...).Under(section)
-}
-
-func throttled(reason string) smitext.KeyRow {
-	r := row("Xcore Clocks Throttle Reason", reason, "throttled", smitext.Count, strings.ReplaceAll(reason, " ", "_"))
-	return r.WithWords(map[string]float64{"active": 1, "not active": 0})
+// throttleRows read the reasons for a low clock.
+func throttleRows() (rows smitext.Rows) {
+	states := map[string]float64{"active": 1, "not active": 0}
+	for _, reason := range []string{
+		"idle", "applications limit", "over power", "chip over temperature", "vr over temperature", "hbm over temperature",
+		"thermal over temperature", "pcc", "power brake", "didt", "low usage", "other",
+	} {
+		label := strings.ReplaceAll(reason, " ", "_")
+		rows = append(rows, smitext.Row{Word: "xcore clocks throttle reason > " + reason, Metric: "throttled", Labels: []string{label}, Words: states})
+	}
+	return rows
 }

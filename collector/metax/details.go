@@ -26,12 +26,12 @@ func commands() []model.Command {
 }
 
 // parseText reads the sections below each GPU# line.
-func parseText(rows []smitext.KeyRow) func([]byte, []model.Device) (model.Report, error) {
+func parseText(rows smitext.Rows) func([]byte, []model.Device) (model.Report, error) {
 	return func(out []byte, cards []model.Device) (model.Report, error) {
 		if err := checkTitles(out); err != nil {
 			return model.Report{}, err
 		}
-		return smitext.ParseKeys(smitext.ReadKeyValues(out), rows, owner, cards)
+		return rows.ReadCards(smitext.ReadKeyValues(out), owner, cards)
 	}
 }
 

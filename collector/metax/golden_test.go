@@ -2,6 +2,7 @@ package metax_test
 
 import (
 	"flag"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,19 +12,55 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// parserOf tells by a fixture's name which command's output it is.
-func parserOf(name string) modeltest.Parse {
+// parsers tells by a fixture's name which command's output it is.
+func parsers(name string, _ []byte) []modeltest.Parse {
 	switch kind, _, _ := strings.Cut(name, "-"); kind {
 	case "list":
-		return metax.ParseList
+		return []modeltest.Parse{metax.ParseList}
 	case "topo":
-		return metax.ParseTopology
+		return []modeltest.Parse{metax.ParseTopology}
 	default: // table, odd, none, not
-		return metax.ParseTable
+		return []modeltest.Parse{metax.ParseTable}
 	}
 }
 
 // Each fixture is own text in a layout that has been met, or a way in which
 // output goes wrong. The golden file beside it is what a user gets: look at its
 // diff before keeping it.
-func TestGolden(t *testing.T) { modeltest.Golden(t, *update, parserOf) }
+func TestGolden(t *testing.T) { modeltest.Golden(t, *update, parsers) }
+
+// captures are outputs of real machines, kept beside the checkout and not in it.
+const captures = "../../../shared/captures"
+
+// captured are the parsers by what their captures' names begin with. Details are read in the tests of the collector.
+func captured() map[string]modeltest.Parse {
+	return map[string]modeltest.Parse{"default-": metax.ParseTable, "list-": metax.ParseList, "topo-": metax.ParseTopology}
+}
+
+// The golden file was checked against what a person reads in each capture.
+func TestCaptures(t *testing.T) {
+	modeltest.Captures(t, *update, filepath.Join(captures, "mx-smi"), func(name string, _ []byte) []modeltest.Parse {
+		kind, _, _ := strings.Cut(name, "-")
+		if parse, ok := captured()[kind+"-"]; ok {
+			return []modeltest.Parse{parse}
+		}
+		return nil
+	})
+}
+
+// What answers another question must never become cards.
+func TestOtherCapturesAreRefused(t *testing.T) {
+	var files []string
+	for _, tool := range []string{"mx-smi", "npu-smi", "nvidia-smi", "hy-smi"} {
+		files = append(files, modeltest.Glob(t, filepath.Join(captures, tool, "*.txt"))...)
+	}
+	for _, file := range files {
+		name, text := filepath.Base(file), modeltest.Read(t, file)
+		for prefix, parse := range captured() {
+			isAnswer := strings.HasPrefix(name, prefix) && strings.Contains(file, "mx-smi") || prefix == "topo-" && strings.Contains(name, "topo")
+			if r, err := parse(text); err == nil && !isAnswer {
+				t.Errorf("%s read as %s* gives %d cards", file, prefix, len(r.Devices))
+			}
+		}
+	}
+}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
-	stdslices "slices" // the package has a section of this name
+	"slices"
 	"strconv"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
@@ -13,15 +13,15 @@ import (
 )
 
 // jsonRows read the parts of mx-smi -j that no other text has.
-var jsonRows = []smitext.KeyRow{
-	row("ras_status", "*", "ras_status", smitext.Count, "*"),
-	row("ras_count", "corrected_error", "ras_errors_total", smitext.Count, "correctable"),
-	row("ras_count", "uncorrected_error", "ras_errors_total", smitext.Count, "uncorrectable"),
-	row("pci_event_info", "aer_ue", "pci_events_total", smitext.Count, "aer_ue"),
-	row("pci_event_info", "aer_ce", "pci_events_total", smitext.Count, "aer_ce"),
-	row("pci_event_info", "synfld", "pci_events_total", smitext.Count, "synfld"),
-	row("pci_event_info", "dbe", "pci_events_total", smitext.Count, "dbe"),
-	row("pci_event_info", "mmio", "pci_events_total", smitext.Count, "mmio"),
+var jsonRows = smitext.Rows{
+	{Word: "ras_status > *", Metric: "ras_status", Labels: []string{"*"}},
+	{Word: "ras_count > corrected_error", Metric: "ras_errors_total", Labels: []string{"correctable"}},
+	{Word: "ras_count > uncorrected_error", Metric: "ras_errors_total", Labels: []string{"uncorrectable"}},
+	{Word: "pci_event_info > aer_ue", Metric: "pci_events_total", Labels: []string{"aer_ue"}},
+	{Word: "pci_event_info > aer_ce", Metric: "pci_events_total", Labels: []string{"aer_ce"}},
+	{Word: "pci_event_info > synfld", Metric: "pci_events_total", Labels: []string{"synfld"}},
+	{Word: "pci_event_info > dbe", Metric: "pci_events_total", Labels: []string{"dbe"}},
+	{Word: "pci_event_info > mmio", Metric: "pci_events_total", Labels: []string{"mmio"}},
 }
 
 // parseJSON reads mx-smi -j: a title, then one object with each card's under its bus id.
@@ -37,7 +37,7 @@ func parseJSON(out []byte, cards []model.Device) (model.Report, error) {
 		return model.Report{}, failure.Errorf(failure.Parse, "reading the object: %w", err)
 	}
 	var blocks []smitext.Block
-	for _, bus := range stdslices.Sorted(maps.Keys(host)) {
+	for _, bus := range slices.Sorted(maps.Keys(host)) {
 		card, ok := host[bus].(map[string]any)
 		if !ok || !smitext.PCIAddress(bus) {
 			continue
@@ -46,13 +46,13 @@ func parseJSON(out []byte, cards []model.Device) (model.Report, error) {
 		b := smitext.Block{BusID: bus, Card: number.String()}
 		for section, members := range card {
 			members, _ := members.(map[string]any)
-			for _, key := range stdslices.Sorted(maps.Keys(members)) {
-				b.Entries = append(b.Entries, smitext.Entry{Section: section, Key: key, Value: jsonValue(members[key])})
+			for _, key := range slices.Sorted(maps.Keys(members)) {
+				b.Entries = append(b.Entries, smitext.Entry{Path: section, Word: key, Value: jsonValue(members[key])})
 			}
 		}
 		blocks = append(blocks, b)
 	}
-	return smitext.ParseKeys(blocks, jsonRows, owner, cards)
+	return jsonRows.ReadCards(blocks, owner, cards)
 }
 
 // jsonValue returns a number or text as it is, how long a list is, and the sum of an object of

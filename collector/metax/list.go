@@ -37,7 +37,7 @@ func ParseList(out []byte) (model.Report, error) {
 		d := parseListed(line)
 		isCut := raw[len(raw)-1] != '\n' && !strings.HasSuffix(line, ")")
 		switch {
-		case d == nil || isCut:
+		case d.Health == nil || isCut:
 			r.Warn("cannot read a line of the list: %.80q", line)
 			continue
 		case known[d.ID]:
@@ -47,7 +47,7 @@ func ParseList(out []byte) (model.Report, error) {
 		known[d.ID] = true
 		if !strings.HasSuffix(d.Health.Reason, withheld) {
 			r.Announced++
-			r.Listed = append(r.Listed, *d)
+			r.Listed = append(r.Listed, d)
 		}
 	}
 	if len(known) == 0 {
@@ -56,20 +56,17 @@ func ParseList(out []byte) (model.Report, error) {
 	return r, nil
 }
 
-// parseListed reads one line, nil where it is no card with a state.
-func parseListed(line string) *model.Device {
-	m := listedCard.FindStringSubmatch(line)
-	if m == nil {
-		return nil
+// parseListed reads one line. Without a health it is no card with a state.
+func parseListed(line string) (d model.Device) {
+	if m := listedCard.FindStringSubmatch(line); m != nil {
+		d = model.Device{ID: m[1], Name: m[2], BusID: smitext.Label(m[3]), Health: health(m[4])}
 	}
-	h := health(m[4])
-	if h == nil {
-		return nil
+	if d.Health == nil {
+		return d
 	}
-	d := &model.Device{ID: m[1], Name: m[2], BusID: smitext.Label(m[3]), Health: h}
-	if uuid, ok := strings.CutPrefix(h.Reason, "UUID:"); ok {
+	if uuid, ok := strings.CutPrefix(d.Health.Reason, "UUID:"); ok {
 		uuid, _, _ = strings.Cut(uuid, ")")
-		d.UUID, h.Reason = smitext.Label(strings.TrimSpace(uuid)), ""
+		d.UUID, d.Health.Reason = smitext.Label(strings.TrimSpace(uuid)), ""
 	}
 	return d
 }

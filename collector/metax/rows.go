@@ -8,11 +8,10 @@ import (
 )
 
 // card reads a card's two rows. The first one has the card's number and bus id.
-func (p *tableParser) card(first, second *smitext.Record) bool {
-	id, okID := first.Index(colGPU)
-	bus, okBus := first.Get(colBusID)
-	memory, okMemory := second.Get(colMemory)
-	if !okID || !okBus || !smitext.Absent(bus) && !smitext.PCIAddress(bus) || !okMemory || smitext.PCIAddress(memory) {
+func (p *tableParser) card(b *smitext.Block) bool {
+	id, bus, memory := b.Value(colGPU), b.Find(colBusID), b.Find(colMemory)
+	if !smitext.IsIndex(id) || memory == nil || smitext.PCIAddress(memory.Value) ||
+		bus == nil || !smitext.Absent(bus.Value) && !smitext.PCIAddress(bus.Value) {
 		return false
 	}
 	if p.cards[id] {
@@ -20,25 +19,21 @@ func (p *tableParser) card(first, second *smitext.Record) bool {
 		return true
 	}
 	p.cards[id] = true
-	name, _ := first.Get(colName)
-	board, _ := first.Get(colBoard)
 	d := model.Device{
-		ID: id, BusID: smitext.Label(bus), Name: smitext.Label(name), Board: smitext.Label(board),
+		ID: id, BusID: smitext.Label(bus.Value), Name: smitext.Label(b.Value(colName)), Board: smitext.Label(b.Value(colBoard)),
 		Readings: make(model.Readings, 0, 8),
 	}
-	warn := func(err error) { p.report.Warn("card %s: %v", id, err) }
-	skip := func(c *smitext.Column, text string) bool { return c.Field.Metric.OfSlice() || isState(text) }
-	first.Readings(&d.Readings, skip, warn)
-	second.Readings(&d.Readings, skip, warn)
-	for _, word := range []string{colState, colUtil} { // one release prints GPU-Util over the states
-		state, ok := second.Get(word)
-		if !ok || smitext.Absent(state) || word == colUtil && !isState(state) {
-			continue
-		}
-		if d.Health = health(state); d.Health == nil {
-			p.report.Warn("card %s: cannot read %s from %.40q", id, word, state)
+	for i := range b.Entries {
+		if e := &b.Entries[i]; e.Word == colUtil && isState(e.Value) { // one release prints the word over the states
+			e.Word = colState
 		}
 	}
+	if state := b.Value(colState); !smitext.Absent(state) {
+		if d.Health = health(state); d.Health == nil {
+			p.report.Warn("card %s: cannot read %s from %.40q", id, colState, state)
+		}
+	}
+	cardRows.Read(b, &d, &d.Readings, func(err error) { p.report.Warn("card %s: %v", id, err) })
 	p.report.Devices = append(p.report.Devices, d)
 	return true
 }
@@ -68,22 +63,18 @@ func health(s string) *model.Health {
 }
 
 // slice reads a row of the table of sliced GPUs.
-func (p *tableParser) slice(row *smitext.Record) bool {
-	gpu, okGPU := row.Index(colGPU)
-	id, okID := row.Index(colSliceID)
-	if !okGPU || !okID {
+func (p *tableParser) slice(b *smitext.Block) bool {
+	s := model.Slice{Device: b.Value(colGPU), ID: b.Value(colSliceID)}
+	if !smitext.IsIndex(s.Device) || !smitext.IsIndex(s.ID) {
 		return false
 	}
-	key := [2]string{gpu, id}
+	key := [2]string{s.Device, s.ID}
 	if p.slices[key] {
-		p.report.Warn("slice %s of card %s is printed twice", id, gpu)
+		p.report.Warn("slice %s of card %s is printed twice", s.ID, s.Device)
 		return true
 	}
 	p.slices[key] = true
-	s := model.Slice{Device: gpu, ID: id}
-	row.Readings(&s.Readings,
-		func(c *smitext.Column, _ string) bool { return !c.Field.Metric.OfSlice() },
-		func(err error) { p.report.Warn("slice %s of card %s: %v", id, gpu, err) })
+	sliceRows.Read(b, nil, &s.Readings, func(err error) { p.report.Warn("slice %s of card %s: %v", s.ID, s.Device, err) })
 	p.report.Slices = append(p.report.Slices, s)
 	return true
 }
@@ -96,16 +87,15 @@ type holding struct {
 
 // process reads a row of the table of processes. A process on a slice has the card
 // "0-s3": its memory is still the card's.
-func (p *tableParser) process(row *smitext.Record) bool {
-	if text := strings.Trim(row.Text(), "|"); text == "" || strings.HasPrefix(text, "no process found") {
+func (p *tableParser) process(b *smitext.Block) bool {
+	if text := strings.Trim(b.Text, "|"); text == "" || strings.HasPrefix(text, "no process found") {
 		return true
 	}
-	gpu, _ := row.Get(colGPU)
-	gpu, _, onSlice := strings.Cut(gpu, "-s")
-	if _, isGPU := smitext.Index(gpu); !isGPU {
+	gpu, _, onSlice := strings.Cut(b.Value(colGPU), "-s")
+	if !smitext.IsIndex(gpu) {
 		return false
 	}
-	process, known, err := row.Process()
+	process, known, err := b.Process()
 	if err != nil {
 		p.report.Warn("card %s: %v", gpu, err)
 	}

@@ -7,6 +7,8 @@
 package metax
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
@@ -26,29 +28,29 @@ const (
 	colSliceID = "sgpu-id"
 )
 
-// words is one line for each header word that holds blanks, or has values
-// that do, or is a metric.
-var words = smitext.Vocabulary{
-	{Text: colName, Phrase: true},
-	{Text: colState, Phrase: true},
-	{Text: colUtil, Field: smitext.Field{Metric: "utilization_ratio", Unit: smitext.Percent}},
-	{Text: "temp", Field: smitext.Field{Metric: "temperature_celsius", Labels: []string{"chip"}, Unit: smitext.Celsius}},
-	{Text: "power", Field: smitext.Field{Metric: "power_watts", Limit: "power_limit_watts", Unit: smitext.Watts}},
-	{Text: "pwr:usage/cap", Field: smitext.Field{Metric: "power_watts", Limit: "power_limit_watts", Unit: smitext.Watts}},
-	{Text: "perf", Field: smitext.Field{Metric: "performance_level", Unit: smitext.Level}},
-	{Text: colMemory, Field: smitext.Field{
-		Metric: "memory_used_bytes", Total: "memory_total_bytes", Labels: []string{"vram"}, Unit: smitext.Bytes,
-	}},
-
-	{Text: "compute", Field: smitext.Field{Metric: "slice_compute_quota_ratio", Unit: smitext.Percent}},
-	{Text: "vram quota", Field: smitext.Field{
-		Metric: "slice_memory_used_bytes", Total: "slice_memory_quota_bytes", Unit: smitext.Bytes,
-	}},
-	{Text: "sgpu-util", Field: smitext.Field{Metric: "slice_utilization_ratio", Unit: smitext.Percent}},
-
-	{Text: smitext.ProcessName, Phrase: true},
-	{Text: "gpu memory", As: smitext.ProcessMemory},
-}
+// cardRows, sliceRows and processRows have one line for each header word that is a metric, or holds blanks, or has values
+// that do.
+var (
+	cardRows = smitext.Rows{
+		{Word: colName, Form: smitext.FormPhrase},
+		{Word: colState, Form: smitext.FormPhrase},
+		{Word: colUtil, Metric: "utilization_ratio", Unit: smitext.Percent},
+		{Word: "temp", Metric: "temperature_celsius", Labels: []string{"chip"}, Unit: smitext.Celsius},
+		{Word: "power", Metric: "power_watts", Total: "power_limit_watts", Form: smitext.FormLimit, Unit: smitext.Watts},
+		{Word: "pwr:usage/cap", Metric: "power_watts", Total: "power_limit_watts", Form: smitext.FormLimit, Unit: smitext.Watts},
+		{Word: "perf", Metric: "performance_level", Unit: smitext.Level},
+		{Word: colMemory, Metric: "memory_used_bytes", Total: "memory_total_bytes", Form: smitext.FormUsage, Labels: []string{"vram"}, Unit: smitext.Bytes},
+	}
+	sliceRows = smitext.Rows{
+		{Word: "compute", Metric: "slice_compute_quota_ratio", Unit: smitext.Percent},
+		{Word: "vram quota", Metric: "slice_memory_used_bytes", Total: "slice_memory_quota_bytes", Form: smitext.FormUsage, Unit: smitext.Bytes},
+		{Word: "sgpu-util", Metric: "slice_utilization_ratio", Unit: smitext.Percent},
+	}
+	processRows = smitext.Rows{
+		{Word: smitext.ProcessName, Form: smitext.FormPhrase},
+		{Word: "gpu memory", As: smitext.ProcessMemory},
+	}
+)
 
 type tableParser struct {
 	report    model.Report
@@ -64,7 +66,7 @@ type tableParser struct {
 func ParseTable(out []byte) (model.Report, error) {
 	p := &tableParser{cards: map[string]bool{}, slices: map[[2]string]bool{}, holdings: map[[2]string]holding{}}
 	reader := smitext.TableReader{
-		Words: words,
+		Words: slices.Concat(cardRows, sliceRows, processRows),
 		Tables: []smitext.Table{
 			{Header: []string{colGPU, colBusID}, Second: []string{colMemory}, Card: p.card},
 			{Header: []string{colGPU, colSliceID}, Row: p.slice},
@@ -107,42 +109,41 @@ func checkBanner(s string) error {
 			return failure.Errorf(failure.Parse, "the banner is that of %.40q, not of MetaX or Mars", brand)
 		}
 	}
-	if name, rest, _ := strings.Cut(s, " "); strings.HasSuffix(name, "-smi") && !isTool(name) &&
-		strings.HasPrefix(strings.TrimSpace(rest), "version:") {
+	name, rest, _ := strings.Cut(s, " ")
+	isVersion := strings.HasSuffix(name, "-smi") && strings.HasPrefix(strings.TrimSpace(rest), "version:")
+	if isVersion && !toolVersion.MatchString(s) {
 		return failure.Errorf(failure.Parse, "the output is that of %.40q, not of mx-smi or ht-smi", name)
 	}
 	return nil
 }
 
-func isTool(name string) bool {
-	return strings.EqualFold(name, "mx-smi") || strings.EqualFold(name, "ht-smi")
-}
+var (
+	toolVersion  = regexp.MustCompile(`(?i)^(?:mx|ht)-smi(?:\s+(\S*\d\S*)|\s|$)`)
+	otherVersion = regexp.MustCompile(`(Driver|MACA|HPCC|BIOS) Version:\s*(\S*\d\S*)`)
+)
 
-// title reads the rows above the header: names and versions.
+// title reads the rows above the header: names and versions. A word without a digit is no version: it is "unknown", or the
+// next label where the value is empty.
 func (p *tableParser) title(cells []string) error {
 	var t model.Tool
 	if p.report.Tool != nil {
 		t = *p.report.Tool
 	}
 	for _, cell := range cells {
-		first, rest, _ := strings.Cut(cell, " ")
-		switch {
-		case isTool(first):
-			t.Name, t.Version = strings.ToLower(first), version(rest)
-		case strings.HasSuffix(strings.ToUpper(first), "-SMI"):
+		first, _, _ := strings.Cut(cell, " ")
+		if m := toolVersion.FindStringSubmatch(cell); m != nil {
+			t.Name, t.Version = strings.ToLower(first), m[1]
+		} else if strings.HasSuffix(strings.ToUpper(first), "-SMI") {
 			return failure.Errorf(failure.Parse, "the title is that of %.40q, not of mx-smi or ht-smi", first)
 		}
-		for _, f := range []struct {
-			label string
-			value *string
-		}{
-			{"Kernel Mode Driver Version:", &t.DriverVersion},
-			{"MACA Version:", &t.RuntimeVersion},
-			{"HPCC Version:", &t.RuntimeVersion},
-			{"BIOS Version:", &t.FirmwareVersion},
-		} {
-			if _, after, ok := strings.Cut(cell, f.label); ok && version(after) != "" {
-				*f.value = version(after)
+		for _, m := range otherVersion.FindAllStringSubmatch(cell, -1) {
+			switch m[1] {
+			case "Driver":
+				t.DriverVersion = m[2]
+			case "BIOS":
+				t.FirmwareVersion = m[2]
+			default:
+				t.RuntimeVersion = m[2]
 			}
 		}
 	}
@@ -150,14 +151,4 @@ func (p *tableParser) title(cells []string) error {
 		p.report.Tool = &t
 	}
 	return nil
-}
-
-// version is the first word of s. One without a digit is no version: it is
-// "unknown", or the next label where the value is empty.
-func version(s string) string {
-	word, _, _ := strings.Cut(strings.TrimSpace(s), " ")
-	if !strings.ContainsAny(word, "0123456789") {
-		return ""
-	}
-	return word
 }

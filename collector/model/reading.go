@@ -33,9 +33,15 @@ func (rs Readings) Get(m Metric, labels ...string) (float64, bool) {
 	return 0, false
 }
 
+// Has reports whether a metric was printed.
+func (rs Readings) Has(m Metric, labels ...string) bool {
+	_, ok := rs.Get(m, labels...)
+	return ok
+}
+
 // Add adds a reading, unless there is one of the same metric and labels already.
 func (rs *Readings) Add(r Reading) {
-	if _, known := rs.Get(r.Metric, r.Labels...); !known {
+	if !rs.Has(r.Metric, r.Labels...) {
 		*rs = append(*rs, r)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // commands are those beside the table.
 func commands() []model.Command {
 	return []model.Command{
-		{Name: "processes", EveryPoll: true, Processes: true, Args: model.SameArgs(processes.args()), Parse: processes.parseProcesses},
+		{Name: "processes", EveryPoll: true, Processes: true, Args: model.SameArgs(processes.Args()), Parse: processes.parseProcesses},
 		{Name: "fields", Inventory: true, Args: model.SameArgs([]string{"--help-query-gpu"}), Parse: model.IgnoreCards(parseFields), More: queries},
 		{Name: "topology", Inventory: true, Args: model.SameArgs([]string{"topo", "-m"}), Parse: model.IgnoreCards(parseTopology)},
 		// The title of the table has the versions too, where a driver refuses to print them alone.
@@ -24,10 +24,7 @@ func commands() []model.Command {
 }
 
 // mayBeSliced reports whether a card prints no utilization, as one in MIG mode does.
-func mayBeSliced(d *model.Device) bool {
-	_, ok := d.Readings.Get("utilization_ratio")
-	return !ok
-}
+func mayBeSliced(d *model.Device) bool { return !d.Readings.Has("utilization_ratio") }
 
 var helpField = regexp.MustCompile(`"([a-z_]+(?:\.[A-Za-z_]+)*)"`)
 
@@ -61,43 +58,43 @@ func parseFields(out []byte) (model.Report, error) {
 // queries are the questions for what the driver has beyond the main query.
 func queries(out []byte, _ model.Device) []model.Command {
 	known := knownFields(out)
-	rows := slices.DeleteFunc(slices.Clone(detailRows), func(r smitext.KeyRow) bool {
-		reason, isOlder := strings.CutPrefix(r.Key, "clocks_throttle_reasons.")
-		return !known[r.Key] || isOlder && known["clocks_event_reasons."+reason]
+	rows := slices.DeleteFunc(slices.Clone(detailRows), func(r smitext.Row) bool {
+		reason, isOlder := strings.CutPrefix(r.Word, "clocks_throttle_reasons.")
+		return !known[r.Word] || isOlder && known["clocks_event_reasons."+reason]
 	})
-	details := newCardQuery(keys(rows)...)
-	all := []model.Command{{Name: "details", Lean: true, Every: 30 * time.Second, Args: model.SameArgs(details.args()), Parse: details.parseDetails}}
+	details := newCardQuery(words(rows))
+	all := []model.Command{{Name: "details", Lean: true, Every: 30 * time.Second, Args: model.SameArgs(details.Args()), Parse: details.parseDetails}}
 	if known[recovery] {
-		all = append(all, model.Command{Name: "health", Inventory: true, Every: time.Minute, Args: model.SameArgs(health.args()), Parse: model.IgnoreCards(health.parseHealth)})
+		all = append(all, model.Command{Name: "health", Inventory: true, Every: time.Minute, Args: model.SameArgs(health.Args()), Parse: model.IgnoreCards(health.parseHealth)})
 	}
 	return all
 }
 
 func (q query) parseDetails(out []byte, cards []model.Device) (model.Report, error) {
-	var r model.Report
-	blocks, err := q.readCards(out, &r)
+	blocks, r, err := q.ReadCardBlocks(out)
 	if err != nil {
-		return model.Report{}, err
+		return r, err
 	}
-	read, err := smitext.ParseKeys(blocks, detailRows, owner, cards)
-	if err != nil {
-		return model.Report{}, err
+	read, err := detailRows.ReadCards(blocks, owner, cards)
+	if err == nil {
+		read.Warnings.Join(r.Warnings)
 	}
-	read.Warnings.Join(r.Warnings)
-	return read, nil
+	return read, err
+}
+
+// owner finds a card by its number and UUID: numbers may move up when a card falls off the bus.
+func owner(b *smitext.Block, cards []model.Device) int {
+	d := device(b)
+	return slices.IndexFunc(cards, func(known model.Device) bool { return known.ID == d.ID && known.UUID == d.UUID })
 }
 
 // recovery is the field for what the driver asks to be done about a card: None for one that is well.
 const recovery = "gpu_recovery_action"
 
-var health = newCardQuery(recovery)
+var health = newCardQuery([]string{recovery})
 
 func (q query) parseHealth(out []byte) (model.Report, error) {
-	var r model.Report
-	blocks, err := q.readCards(out, &r)
-	if err != nil {
-		return model.Report{}, err
-	}
+	blocks, r, err := q.ReadCardBlocks(out)
 	for i := range blocks {
 		d := device(&blocks[i])
 		if action := blocks[i].Value(recovery); !smitext.Absent(action) {
@@ -105,5 +102,5 @@ func (q query) parseHealth(out []byte) (model.Report, error) {
 		}
 		r.Listed = append(r.Listed, d)
 	}
-	return r, nil
+	return r, err
 }

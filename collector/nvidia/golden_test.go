@@ -2,9 +2,6 @@ package nvidia
 
 import (
 	"flag"
-	"fmt"
-	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +11,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
@@ -48,25 +46,36 @@ func parseHelp(out []byte) (model.Report, error) {
 	return r, nil
 }
 
-// parserOf tells by the name of a text what has printed it. The fields of a query are those of its header.
-func parserOf(name string, header []string) modeltest.Parse {
-	switch kind, _, _ := strings.Cut(name, "-"); kind {
-	case "list":
-		return parseList
-	case "topo":
-		return parseTopology
-	case "version", "default":
-		return parseVersion
-	case "help", "fields":
-		return parseHelp
-	case "health":
-		return health.parseHealth
-	case "details":
-		return about(cards(), query{fields: header}.parseDetails)
-	case "processes":
-		return about(cards(), processes.parseProcesses)
+// parsers tells by the name of a text what has printed it: nil for what is not run, since dmon and pmon measure by waiting,
+// nvlink and the addresses of retired pages have no metric, and the fields of the query for processes are the oldest ones.
+// The fields of a query are those of its header.
+func parsers(name string, text []byte) []modeltest.Parse {
+	fields := headerOf(text)
+	q := query{smitext.Query{Fields: fields}}
+	switch kind, _, _ := strings.Cut(name, "-"); {
+	case kind == "list":
+		return []modeltest.Parse{parseList}
+	case kind == "topo":
+		return []modeltest.Parse{parseTopology}
+	case kind == "version", kind == "default":
+		return []modeltest.Parse{parseVersion}
+	case kind == "fields", strings.HasPrefix(name, "help-query-gpu"):
+		return []modeltest.Parse{parseHelp}
+	case kind == "health":
+		return []modeltest.Parse{health.parseHealth}
+	case kind == "details":
+		return []modeltest.Parse{about(cards(), q.parseDetails)}
+	case kind == "processes":
+		return []modeltest.Parse{about(cards(), processes.parseProcesses)}
+	case strings.HasPrefix(name, "query-compute-apps-"):
+		q.CommaField = "process_name"
+		return []modeltest.Parse{about(captured(), q.parseProcesses)}
+	case strings.HasPrefix(name, "query-gpu-") && slices.Contains(fields, "index"):
+		return []modeltest.Parse{q.parseTable, about(captured(), q.parseDetails), q.parseHealth}
+	case slices.Contains([]string{"dmon", "pmon", "nvlink", "help"}, kind), strings.HasPrefix(name, "query-retired-pages-"):
+		return nil
 	}
-	return table.parseTable
+	return []modeltest.Parse{table.parseTable}
 }
 
 func headerOf(text []byte) []string {
@@ -80,91 +89,22 @@ func headerOf(text []byte) []string {
 
 // Each fixture is own text in a layout that has been met, or a way in which output goes wrong. The golden file beside
 // it is what a user gets: look at its diff before keeping it.
-func TestGolden(t *testing.T) {
-	details := headerOf(modeltest.Read(t, "testdata/details-x2.txt"))
-	modeltest.Golden(t, *update, func(name string) modeltest.Parse { return parserOf(name, details) })
-}
+func TestGolden(t *testing.T) { modeltest.Golden(t, *update, parsers) }
 
-// told writes what a parser gave of a capture, a line a fact.
-func told(parse modeltest.Parse, text []byte) string {
-	r, err := parse(text)
-	if err != nil {
-		reason, line, _ := classify(text)
-		return fmt.Sprintf("refused: %v; %s: %s\n", err, reason, line)
-	}
-	var b strings.Builder
-	if r.Tool != nil {
-		fmt.Fprintf(&b, "tool %+v\n", *r.Tool)
-	}
-	for _, d := range slices.Concat(r.Devices, r.Listed) {
-		fmt.Fprintf(&b, "card %s %q %q %s %+v\n", d.ID, d.Name, d.BusID, d.UUID, d.Health)
-		values := modeltest.ByName(d.Readings)
-		for _, name := range slices.Sorted(maps.Keys(values)) {
-			fmt.Fprintf(&b, "  %s %v\n", name, values[name])
-		}
-	}
-	for _, p := range r.Processes {
-		fmt.Fprintf(&b, "process %s of card %s %q %.0f\n", p.PID, p.Device, p.Name, p.UsedBytes)
-	}
-	for _, s := range r.Slices {
-		fmt.Fprintf(&b, "slice %s of card %s\n", s.ID, s.Device)
-	}
-	for _, a := range r.Affinities {
-		fmt.Fprintf(&b, "%s: CPUs %s", a.Name, a.CPUs)
-		if a.NUMANode != nil {
-			fmt.Fprintf(&b, ", node %d", *a.NUMANode)
-		}
-		for _, l := range r.Links {
-			if l.Device == a.Name {
-				fmt.Fprintf(&b, ", %s %s", l.Peer, l.Type)
-			}
-		}
-		b.WriteByte('\n')
-	}
-	for _, w := range r.Warnings.Texts {
-		fmt.Fprintf(&b, "! %s\n", w)
-	}
-	return b.String()
-}
+// The golden file was checked against what a person reads in each capture.
+func TestCaptures(t *testing.T) { modeltest.Captures(t, *update, captures, parsers) }
 
-// notAsked begin the names of captures of what is not run: dmon and pmon measure by waiting, nvlink and the addresses of
-// retired pages have no metric, and the fields of the query for processes are the oldest ones.
-var notAsked = []string{"dmon-", "pmon-", "nvlink-", "query-retired-pages-", "help-query-compute-apps-"}
-
-// What a person reads in each capture: the golden file was checked line by line against them.
-func TestCaptures(t *testing.T) {
-	files := modeltest.Glob(t, filepath.Join(captures, "*.txt"))
-	if len(files) == 0 {
-		t.Skipf("captures not found beside the checkout (%s): this test needs them and is left out", captures)
-	}
-	var b strings.Builder
-	for _, file := range files {
-		name, text := filepath.Base(file), modeltest.Read(t, file)
-		if slices.ContainsFunc(notAsked, func(begin string) bool { return strings.HasPrefix(name, begin) }) {
-			continue
+// An operator acts on the class of a failure.
+func TestCapturedErrorsHaveAReason(t *testing.T) {
+	reasons := map[string]failure.Reason{"error-insufficient-permissions": failure.Permission, "error-invalid-field": failure.Unsupported, "error-no-devices": failure.NoDevice}
+	for _, file := range modeltest.Glob(t, filepath.Join(captures, "error-*.txt")) {
+		want, ok := reasons[strings.TrimSuffix(filepath.Base(file), ".txt")]
+		if !ok {
+			want = failure.Driver
 		}
-		fields := headerOf(text)
-		fmt.Fprintf(&b, "== %s\n", name)
-		switch {
-		case strings.HasPrefix(name, "query-compute-apps-"):
-			b.WriteString(told(about(captured(), query{fields: fields, commaField: "process_name"}.parseProcesses), text))
-		case strings.HasPrefix(name, "query-gpu-") && slices.Contains(fields, "index"):
-			q := query{fields: fields}
-			b.WriteString(told(q.parseTable, text))
-			b.WriteString(told(about(captured(), q.parseDetails), text))
-			b.WriteString(told(q.parseHealth, text))
-		default:
-			b.WriteString(told(parserOf(name, nil), text))
+		if reason, _, _ := classify(modeltest.Read(t, file)); reason != want {
+			t.Errorf("%s is %q, want %q", file, reason, want)
 		}
-	}
-	const golden = "testdata/captures.golden"
-	if *update {
-		if err := os.WriteFile(golden, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if diff := cmp.Diff(strings.Split(string(modeltest.Read(t, golden)), "\n"), strings.Split(b.String(), "\n")); diff != "" {
-		t.Errorf("%s (-) and what is read (+) differ:\n%s", golden, diff)
 	}
 }
 
@@ -193,14 +133,14 @@ func TestClassify(t *testing.T) {
 
 // FuzzParse holds that no bytes make a parser panic, tell something twice, or a value that no card has.
 func FuzzParse(f *testing.F) {
-	header := headerOf(modeltest.Read(f, "testdata/details-x2.txt"))
-	kinds := []string{"table", "processes", "list", "topo", "version", "help", "health", "details"}
+	header := modeltest.Read(f, "testdata/details-x2.txt")
+	kinds := []string{"table", "processes", "list", "topo", "version", "fields", "health", "details"}
 	for _, file := range modeltest.Glob(f, "testdata/*.txt") {
 		kind, _, _ := strings.Cut(filepath.Base(file), "-")
 		f.Add(modeltest.Read(f, file), uint8(max(0, slices.Index(kinds, kind))))
 	}
 	f.Fuzz(func(t *testing.T, out []byte, kind uint8) {
-		r, err := parserOf(kinds[int(kind)%len(kinds)], header)(out)
+		r, err := parsers(kinds[int(kind)%len(kinds)], header)[0](out)
 		if err != nil {
 			if diff := cmp.Diff(model.Report{}, r); diff != "" {
 				t.Fatalf("an error comes with a report: %s", diff)

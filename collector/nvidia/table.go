@@ -13,41 +13,48 @@ import (
 )
 
 // tableRows read the values of the main query.
-var tableRows = []smitext.KeyRow{
-	smitext.Key("utilization.gpu", "utilization_ratio", smitext.Percent),
-	smitext.Key("power.draw", "power_watts", smitext.Watts),
-	smitext.Key("enforced.power.limit", "power_limit_watts", smitext.Watts).NotZero(),
-	smitext.Key("temperature.gpu", "temperature_celsius", smitext.Celsius, "chip").InUnit("C"),
-	smitext.Key("memory.total", "memory_total_bytes", smitext.Bytes, "vram").NotZero(),
-	smitext.Key("memory.used", "memory_used_bytes", smitext.Bytes, "vram").Within("memory_total_bytes"),
+var tableRows = smitext.Rows{
+	{Word: "utilization.gpu", Metric: "utilization_ratio", Unit: smitext.Percent},
+	{Word: "power.draw", Metric: "power_watts", Unit: smitext.Watts},
+	{Word: "enforced.power.limit", Metric: "power_limit_watts", Unit: smitext.Watts, NotZero: true},
+	{Word: "temperature.gpu", Metric: "temperature_celsius", Labels: []string{"chip"}, Unit: smitext.Celsius, Symbol: "C"},
+	{Word: "memory.total", Metric: "memory_total_bytes", Labels: []string{"vram"}, Unit: smitext.Bytes, NotZero: true},
+	{Word: "memory.used", Metric: "memory_used_bytes", Labels: []string{"vram"}, Unit: smitext.Bytes, Within: "memory_total_bytes"},
 }
 
-var table = newCardQuery(append([]string{"name"}, keys(tableRows)...)...)
+// query is one --query-… option with its fields.
+type query struct{ smitext.Query }
 
-func keys(rows []smitext.KeyRow) []string {
+var (
+	table     = newCardQuery(slices.Concat([]string{"name"}, words(tableRows)))
+	processes = query{smitext.Query{
+		Option: "--query-compute-apps", Fields: []string{"gpu_uuid", "pid", "process_name", "used_gpu_memory"}, CommaField: "process_name",
+	}}
+)
+
+func words(rows smitext.Rows) []string {
 	var all []string
 	for _, r := range rows {
-		all = append(all, r.Key)
+		all = append(all, r.Word)
 	}
 	return all
 }
 
+// newCardQuery is the query of these fields of the cards, behind the number and what shows whether it still means the same
+// card.
+func newCardQuery(fields []string) query {
+	return query{smitext.Query{Option: "--query-gpu", Fields: slices.Concat([]string{"index", "uuid", "pci.bus_id"}, fields)}}
+}
+
 // parseTable reads the answer to the main query. Its error is failure.Parse where no whole card is in it.
 func (q query) parseTable(out []byte) (model.Report, error) {
-	var r model.Report
-	blocks, err := q.readCards(out, &r)
-	if err != nil {
-		return model.Report{}, err
-	}
+	blocks, r, err := q.ReadCardBlocks(out)
 	for i := range blocks {
-		r.Devices = append(r.Devices, device(&blocks[i]))
+		d := device(&blocks[i])
+		tableRows.Read(&blocks[i], &d, &d.Readings, func(err error) { r.Warn("card %s: %v", d.ID, err) })
+		r.Devices = append(r.Devices, d)
 	}
-	read, err := smitext.ParseKeys(blocks, tableRows, owner, r.Devices)
-	if err != nil {
-		return model.Report{}, err
-	}
-	r.Join(read)
-	return r, nil
+	return r, err
 }
 
 // device is the identity of a card.
@@ -56,43 +63,24 @@ func device(b *smitext.Block) model.Device {
 	return model.Device{ID: b.Card, UUID: text("uuid"), BusID: text("pci.bus_id"), Name: text("name")}
 }
 
-// owner finds a card by its number and UUID: numbers may move up when a card falls off the bus.
-func owner(b *smitext.Block, cards []model.Device) int {
-	d := device(b)
-	return slices.IndexFunc(cards, func(known model.Device) bool { return known.ID == d.ID && known.UUID == d.UUID })
-}
-
-var processes = query{
-	option: "--query-compute-apps", fields: []string{"gpu_uuid", "pid", "process_name", "used_gpu_memory"}, commaField: "process_name",
-}
-
 // parseProcesses reads which processes compute on the cards. One whose memory is not printed is left out.
 func (q query) parseProcesses(out []byte, cards []model.Device) (model.Report, error) {
-	var r model.Report
-	rows, err := q.read(out, &r)
-	if err != nil {
-		return model.Report{}, err
-	}
-	at := func(row []string, field string) string { return row[slices.Index(q.fields, field)] }
+	rows, r, err := q.ReadBlocks(out)
 	for _, row := range rows {
-		uuid, pid := at(row, "gpu_uuid"), at(row, "pid")
-		i := slices.IndexFunc(cards, func(d model.Device) bool { return d.UUID == uuid })
-		if _, isPID := smitext.Index(pid); !isPID {
+		uuid, pid, memory := row.Value("gpu_uuid"), row.Value("pid"), row.Value("used_gpu_memory")
+		at := slices.IndexFunc(cards, func(d model.Device) bool { return d.UUID == uuid })
+		used, isKnown, err := smitext.Bytes.Parse(memory, "")
+		switch {
+		case !smitext.IsIndex(pid):
 			r.Warn("cannot read the PID %.20q of a process", pid)
-			continue
-		}
-		if uuid == "" || i < 0 {
+		case uuid == "" || at < 0:
 			r.Warn("process %s is on no card of the table: %.60q", pid, uuid)
-			continue
-		}
-		var memory model.Readings
-		used := smitext.Field{Metric: "process_memory_used_bytes", Unit: smitext.Bytes}
-		if err := used.Read(&memory, at(row, "used_gpu_memory"), ""); err != nil {
-			r.Warn("process %s: %v", pid, err)
-		}
-		for _, m := range memory {
-			r.Processes = append(r.Processes, model.Process{Device: cards[i].ID, PID: pid, Name: smitext.Label(at(row, "process_name")), UsedBytes: m.Value})
+		case err != nil:
+			r.Warn("process %s: %v", pid, smitext.CannotRead("its memory", memory, err))
+		case isKnown:
+			p := model.Process{Device: cards[at].ID, PID: pid, Name: smitext.Label(row.Value("process_name")), UsedBytes: used}
+			r.Processes = append(r.Processes, p)
 		}
 	}
-	return r, nil
+	return r, err
 }

@@ -14,7 +14,7 @@ func Vendor() model.Vendor {
 	return model.Vendor{
 		Name:     "nvidia",
 		Tools:    []string{tool},
-		Table:    model.Command{Name: "table", Args: model.SameArgs(table.args()), Parse: model.IgnoreCards(table.parseTable)},
+		Table:    model.Command{Name: "table", Args: model.SameArgs(table.Args()), Parse: model.IgnoreCards(table.parseTable)},
 		Commands: commands(),
 		Resolve:  model.TrimName("GPU"),
 		Classify: classify,

@@ -9,7 +9,7 @@ import (
 var columnWithUnit = regexp.MustCompile(`[^()\s][^()]*\([^()]*\)`)
 
 // ReadColumns reads the column tables whose header begins with the word first, drawn with
-// bars or in plain text: each row is a block whose keys are the header words without their
+// bars or in plain text: each row is a block whose words are those of the header without their
 // blanks. A row that does not begin with a number, or has other values than the header has
 // words, is no data, and neither is a last line without its end.
 func ReadColumns(out []byte, first string) []Block {
@@ -29,13 +29,13 @@ func ReadColumns(out []byte, first string) []Block {
 		if len(cells) == 0 {
 			continue
 		}
-		if _, isNumber := Index(strings.TrimSpace(cells[0])); isNumber {
+		if IsIndex(strings.TrimSpace(cells[0])) {
 			if len(cells) == len(header) {
 				blocks = append(blocks, rowBlock(header, cells))
 			}
 			continue
 		}
-		if words := headerWords(cells); words[0].Key == first {
+		if words := headerWords(cells); words[0].Word == first {
 			header = words
 		} else if boxed { // of another table
 			header = nil
@@ -47,11 +47,8 @@ func ReadColumns(out []byte, first string) []Block {
 func headerWords(cells []string) []Entry {
 	words := make([]Entry, len(cells))
 	for i, cell := range cells {
-		word := strings.TrimSpace(cell)
-		if m := keyWithUnit.FindStringSubmatch(word); m != nil {
-			word, words[i].Unit = m[1], m[2]
-		}
-		words[i].Key = strings.ToLower(strings.Join(strings.Fields(word), ""))
+		words[i] = NewEntry(strings.TrimSpace(cell), "")
+		words[i].Word = strings.ReplaceAll(words[i].Word, " ", "")
 	}
 	return words
 }
@@ -60,7 +57,7 @@ func rowBlock(header []Entry, cells []string) Block {
 	b := Block{}
 	for i, e := range header {
 		e.Value = strings.TrimSpace(cells[i])
-		switch e.Key {
+		switch e.Word {
 		case "npuid", "npu":
 			b.Card = e.Value
 		case "chipid":

@@ -1,5 +1,6 @@
-// Package smitext turns what the vendor tools print into values: drawn tables, keys
-// and values, matrices, printed numbers and units. It is pure: bytes in, values out.
+// Package smitext turns what the vendor tools print into readings. Drawn tables, column tables, keys with values and
+// comma-separated rows become blocks of entries, and the rows of a vendor's table say which entry is which metric. It is
+// pure: bytes in, values out.
 package smitext
 
 import (

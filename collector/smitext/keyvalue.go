@@ -6,34 +6,6 @@ import (
 	"strings"
 )
 
-// Entry is one value and what it stands behind or under.
-type Entry struct {
-	Section string // the titles above it, such as Clocks/XCORE
-	Key     string // lower case, without the unit: single blanks in it in "key : value" text, none in a column table
-	Unit    string // what stood in brackets behind the key, often empty
-	Value   string // trimmed, often empty
-}
-
-// Block is the entries of one card, or of one chip of it.
-type Block struct {
-	Card    string // behind GPU#, NPU ID, [devid or [device, or NVIDIA's index; "" where none is printed
-	BusID   string // beside GPU#
-	Chip    string // "" where none is printed
-	MCU     bool   // of the board's controller and of no chip
-	Chips   int    // how many the card is said to have, 0 where nothing is said
-	Entries []Entry
-}
-
-// Value returns the value behind a key, "" where there is none.
-func (b *Block) Value(key string) string {
-	for i := range b.Entries {
-		if b.Entries[i].Key == key {
-			return b.Entries[i].Value
-		}
-	}
-	return ""
-}
-
 var (
 	gpuLine      = regexp.MustCompile(`^GPU#(\d+) .*?([[:xdigit:]]{4,8}:[[:xdigit:]]{2}:[[:xdigit:]]{2}\.[[:xdigit:]])$`)
 	devicePrefix = regexp.MustCompile(`^\[(?:devid|device) (\d+)\]`)
@@ -94,24 +66,31 @@ func (r *keyValueReader) readLine(line string) {
 		r.readEntry(path, strings.TrimSpace(key), strings.TrimSpace(value))
 		return
 	}
-	r.sections = append(r.sections, section{indent, strings.TrimPrefix(path+"/"+text, "/")})
+	r.sections = append(r.sections, section{indent, strings.TrimPrefix(path+pathSeparator+strings.ToLower(text), pathSeparator)})
 }
 
-func (r *keyValueReader) readEntry(path, key, value string) {
-	e := Entry{Section: path, Value: value}
+// NewEntry returns the entry of a key as printed, with the unit in brackets behind it, and its value.
+func NewEntry(key, value string) Entry {
+	e := Entry{Value: value}
 	if m := keyWithUnit.FindStringSubmatch(key); m != nil {
 		key, e.Unit = m[1], strings.TrimSpace(m[2])
 	}
-	e.Key = strings.ToLower(strings.Join(strings.Fields(key), " "))
+	e.Word = strings.ToLower(strings.Join(strings.Fields(key), " "))
+	return e
+}
+
+func (r *keyValueReader) readEntry(path, key, value string) {
+	e := NewEntry(key, value)
+	e.Path = path
 	switch {
-	case e.Key == "": // the value above goes on, and no such value is read
-	case e.Key == "npu id":
+	case e.Word == "": // the value above goes on, and no such value is read
+	case e.Word == "npu id":
 		r.startCard(value, "")
-	case e.Key == "chip count":
+	case e.Word == "chip count":
 		r.block.Chips, _ = Index(value)
-	case e.Key == "chip id":
+	case e.Word == "chip id":
 		r.markChip(value, false)
-	case e.Key == "chip name" && strings.EqualFold(value, "mcu"):
+	case e.Word == "chip name" && strings.EqualFold(value, "mcu"):
 		r.markChip("", true)
 	default:
 		r.block.Entries = append(r.block.Entries, e)

@@ -10,13 +10,13 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/smitext"
 )
 
-// show writes blocks as "card bus chip/chips mcu: section|key|unit=value; …".
+// show writes blocks as "card bus chip/chips mcu: path|word|unit=value; …".
 func show(blocks []smitext.Block) []string {
 	var all []string
 	for _, b := range blocks {
 		var entries []string
 		for _, e := range b.Entries {
-			entries = append(entries, fmt.Sprintf("%s|%s|%s=%s", e.Section, e.Key, e.Unit, e.Value))
+			entries = append(entries, fmt.Sprintf("%s|%s|%s=%s", e.Path, e.Word, e.Unit, e.Value))
 		}
 		all = append(all, fmt.Sprintf("%s %s %s/%d %t: %s", b.Card, b.BusID, b.Chip, b.Chips, b.MCU, strings.Join(entries, "; ")))
 	}
@@ -36,10 +36,10 @@ func TestReadKeyValues(t *testing.T) {
 		"the first colon": {"Time : 10:20\nkey:value\n", []string{"  /0 false: |time|=10:20; |key|=value"}},
 		"units":           {"\tTemperature (C)  : 4\n\tAicore  curFreq(MHZ) : 8\nhotspot(sensor1): 1 C\nf(0) x: 1\n", []string{"  /0 false: |temperature|C=4; |aicore curfreq|MHZ=8; |hotspot|sensor1=1 C; |f(0) x|=1"}},
 		"a value goes on": {"Info : a\n\n\t    : b\n", []string{"  /0 false: |info|=a"}},
-		"sections": {
+		"titles": {
 			"Attached GPUs : 2\nGPU#0  MXC500  0000:37:00.0\n    Clocks\n        XCORE\n            CLK : 1\n        MC\n            CLK : 2\n    Memory\n        vram : 3\n\n" +
 				"GPU#1 MX C500 0000:38:00.0\n    Usage\n        GPU : 4\nGPU#1 show-x Sysfs error: No such file\nEnd of Log\n",
-			[]string{"  /0 false: |attached gpus|=2", "0 0000:37:00.0 /0 false: Clocks/XCORE|clk|=1; Clocks/MC|clk|=2; Memory|vram|=3", "1 0000:38:00.0 /0 false: Usage|gpu|=4; |gpu#1 show-x sysfs error|=No such file"},
+			[]string{"  /0 false: |attached gpus|=2", "0 0000:37:00.0 /0 false: clocks > xcore|clk|=1; clocks > mc|clk|=2; memory|vram|=3", "1 0000:38:00.0 /0 false: usage|gpu|=4; |gpu#1 show-x sysfs error|=No such file"},
 		},
 		"numbers that close": {
 			"NPU ID : 3\nChip Count : 2\n\na : 1\nChip ID : 0\n\na : 2\nChip ID : 1\n\nt (C) : 3\nChip Name : mcu\n",

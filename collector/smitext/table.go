@@ -2,6 +2,7 @@ package smitext
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
@@ -20,16 +21,16 @@ type Table struct {
 	// second one; else it holds nothing but the unit of the last column.
 	Second []string
 	// Card reads a record of two rows, and reports whether they are those of one card.
-	Card func(first, second *Record) bool
+	Card func(record *Block) bool
 	// Row reads a record of one row, and reports whether it is one. A table with neither is passed over.
-	Row func(row *Record) bool
+	Row func(record *Block) bool
 }
 
 // TableReader reads the tables in what a tool printed. Tables are found by the words of their
 // header rows; how they are drawn says nothing. Text is only ever cut at its end: a row
 // without its closing bar, and a record without its second row, are left out with a warning.
 type TableReader struct {
-	Words  Vocabulary
+	Words  Rows
 	Tables []Table
 	// Outside reads a line of text, or a row above the tables. Its error ends the reading.
 	Outside func(line Line) error
@@ -37,9 +38,8 @@ type TableReader struct {
 	Report *model.Report
 
 	table   *Table
-	headers [2]*Header
-	rows    [2]Record
-	pending bool // rows[0] waits for its second row
+	headers [2]Header
+	first   *Block // waits for its second row
 }
 
 // Read reads all lines.
@@ -47,10 +47,10 @@ func (t *TableReader) Read(out []byte) error {
 	for line := range Lines(out) {
 		switch {
 		case line.Kind == LineSeparator:
-			t.dropPending()
+			t.dropFirst()
 		case line.Kind != LineText && t.readHeader(line.Cells):
 		case line.Kind == LineTorn:
-			t.dropPending()
+			t.dropFirst()
 			t.warn(line.Text, errCut)
 		case line.Kind == LineText || t.table == nil:
 			if err := t.Outside(line); err != nil {
@@ -60,7 +60,7 @@ func (t *TableReader) Read(out []byte) error {
 			t.readRow(line.Cells)
 		}
 	}
-	t.dropPending()
+	t.dropFirst()
 	return nil
 }
 
@@ -75,44 +75,56 @@ func (t *TableReader) readHeader(cells []string) bool {
 		if t.table.Card != nil {
 			t.headers[1] = h
 		} else {
-			above := t.headers[0].Columns
-			above[len(above)-1].Unit = h.Columns[len(h.Columns)-1].Unit
+			lastColumn(t.headers[0]).Unit = lastColumn(h).Unit
 		}
 		return true
 	}
 	for i := range t.Tables {
 		if h.hasAll(t.Tables[i].Header) {
-			t.dropPending()
-			t.table, t.headers = &t.Tables[i], [2]*Header{h, nil}
+			t.dropFirst()
+			t.table, t.headers = &t.Tables[i], [2]Header{h, nil}
 			return true
 		}
 	}
 	return false
 }
 
-func (t *TableReader) readRow(cells []string) {
-	switch {
-	case t.table.Row != nil:
-		if t.rows[0].Read(t.headers[0], cells); !t.table.Row(&t.rows[0]) {
-			t.warn(t.rows[0].Text(), errNoCard)
+// lastColumn is that of a header that has one.
+func lastColumn(h Header) *Column {
+	for {
+		if last := h[len(h)-1]; len(last) > 0 {
+			return &last[len(last)-1]
 		}
-	case t.table.Card == nil:
-	case !t.pending:
-		t.rows[0].Read(t.headers[0], cells)
-		t.pending = true
-	default:
-		t.rows[1].Read(t.headers[1], cells)
-		if t.pending = !t.table.Card(&t.rows[0], &t.rows[1]); t.pending {
-			t.warn(t.rows[0].Text(), errHalf)
-			t.rows[0].Read(t.headers[0], cells) // the second row may be another record's first
-		}
+		h = h[:len(h)-1]
 	}
 }
 
-func (t *TableReader) dropPending() {
-	if t.pending {
-		t.warn(t.rows[0].Text(), errHalf)
-		t.pending = false
+func (t *TableReader) readRow(cells []string) {
+	switch {
+	case t.table.Row != nil:
+		if row := t.headers[0].Block(cells); !t.table.Row(&row) {
+			t.warn(row.Text, errNoCard)
+		}
+	case t.table.Card == nil:
+	case t.first == nil:
+		row := t.headers[0].Block(cells)
+		t.first = &row
+	default:
+		second := t.headers[1].Block(cells)
+		record := Block{Text: t.first.Text, Entries: slices.Concat(t.first.Entries, second.Entries)}
+		if t.table.Card(&record) {
+			t.first = nil
+			return
+		}
+		t.warn(t.first.Text, errHalf)
+		*t.first = t.headers[0].Block(cells) // the second row may be another record's first
+	}
+}
+
+func (t *TableReader) dropFirst() {
+	if t.first != nil {
+		t.warn(t.first.Text, errHalf)
+		t.first = nil
 	}
 }
 

@@ -54,45 +54,39 @@ func TestLinesTellRowsFromRulesTextAndCuts(t *testing.T) {
 	}
 }
 
-var (
-	pair       = smitext.Field{Metric: "used", Total: "total", Unit: smitext.Bytes}
-	limited    = smitext.Field{Metric: "watts", Limit: "limit", Unit: smitext.Watts}
-	vocabulary = smitext.Vocabulary{
-		{Text: "npu id", As: "npu"},
-		{Text: "process id", As: smitext.PID},
-		{Text: "process id in container"},
-		{Text: "gpu memory", As: smitext.ProcessMemory},
-		{Text: "memory-usage", Field: pair},
-		{Text: "hbm-usage", Field: pair},
-		{Text: "pwr:usage/cap", Field: limited},
-		{Text: "temp", Field: smitext.Field{Metric: "celsius", Unit: smitext.Celsius}},
-		{Text: "name", Phrase: true},
-		{Text: smitext.ProcessName, Phrase: true},
-	}
-)
+var tableRows = smitext.Rows{
+	{Word: "npu id", As: "npu"},
+	{Word: "process id", As: smitext.PID},
+	{Word: "process id in container"},
+	{Word: "gpu memory", As: smitext.ProcessMemory},
+	{Word: "memory-usage", Metric: "used", Total: "total", Form: smitext.FormUsage, Unit: smitext.Bytes},
+	{Word: "hbm-usage", Metric: "used", Total: "total", Form: smitext.FormUsage, Unit: smitext.Bytes},
+	{Word: "pwr:usage/cap", Metric: "watts", Total: "limit", Form: smitext.FormLimit, Unit: smitext.Watts},
+	{Word: "temp", Metric: "celsius", Unit: smitext.Celsius},
+	{Word: "name", Form: smitext.FormPhrase},
+	{Word: smitext.ProcessName, Form: smitext.FormPhrase},
+}
 
 func TestHeadersAreWordsAndUnits(t *testing.T) {
-	word := func(word, unit string) smitext.Column { return smitext.Column{Word: word, Unit: unit} }
-	phrase := func(word string) smitext.Column { return smitext.Column{Word: word, Phrase: true} }
-	for cell, want := range map[string][]smitext.Column{
-		"":                        {},
-		"Power(W)    Fan(C)":      {word("power", "W"), word("fan", "C")},
-		"Power (W)  Fan ( C )":    {word("power", "W"), word("fan", "C")},
-		"NPU Name":                {word("npu", ""), phrase("name")},
-		"NPU ID":                  {word("npu", "")},
-		"NPU IDs":                 {word("npu", ""), word("ids", "")},
-		"Process id in container": {word("process id in container", "")},
-		"GPU  PID  Process Name  GPU Memory": {
-			word("gpu", ""), word("pid", ""), phrase("process name"), word("process memory", ""),
-		},
-		"Memory-Usage(MB)HBM-Usage(MB)": {
-			{Word: "memory-usage", Unit: "MB", Field: &pair}, {Word: "hbm-usage", Unit: "MB", Field: &pair},
-		},
-		"Usage(MiB":          {word("usage", "MiB")},
-		"Fan\tPwr:Usage/Cap": {word("fan", ""), {Word: "pwr:usage/cap", Field: &limited}},
-		"(((":                {word("(", "(")},
+	for cell, want := range map[string][]string{
+		"":                                   nil,
+		"Power(W)    Fan(C)":                 {"power W", "fan C"},
+		"Power (W)  Fan ( C )":               {"power W", "fan C"},
+		"NPU Name":                           {"npu ", "name "},
+		"NPU ID":                             {"npu "},
+		"NPU IDs":                            {"npu ", "ids "},
+		"Process id in container":            {"process id in container "},
+		"GPU  PID  Process Name  GPU Memory": {"gpu ", "pid ", "process name ", "process memory "},
+		"Memory-Usage(MB)HBM-Usage(MB)":      {"memory-usage MB", "hbm-usage MB"},
+		"Usage(MiB":                          {"usage MiB"},
+		"Fan\tPwr:Usage/Cap":                 {"fan ", "pwr:usage/cap "},
+		"(((":                                {"( ("},
 	} {
-		if diff := cmp.Diff(want, vocabulary.Header([]string{cell}).Columns); diff != "" {
+		var got []string
+		for _, c := range tableRows.Header([]string{cell})[0] {
+			got = append(got, c.Word+" "+c.Unit)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q: want (-) and got (+) differ:\n%s", cell, diff)
 		}
 	}
@@ -100,12 +94,15 @@ func TestHeadersAreWordsAndUnits(t *testing.T) {
 
 // A user would notice a value under the next column's name: a cell that lacks
 // one gives none.
-func TestRecordGivesNoValueItCannotPlace(t *testing.T) {
+func TestBlockHasNoValueThatItCannotPlace(t *testing.T) {
 	const none = "?"
 	for _, c := range []struct{ header, row, word, want string }{
 		{"Power(W) Temp(C)", "71.5  40", "temp", "40"},
 		{"Power(W) Temp(C)", "40", "temp", none},
-		{"Power(W) Temp(C)", "1 2 3", "power", none},
+		{"GPU Persist-M", "3", "gpu", "3"}, // a card's number stands first
+		{"GPU Persist-M", "3", "persist-m", none},
+		{"GPU Persist-M", "3 Off on", "gpu", "3"},
+		{"Temp(C) Power(W)", "1 2 3", "temp", none},
 		{"Power(W) Temp(C)", "71.5  40", "fan", none},
 		{"Bus-Id", "any text at all", "bus-id", "any text at all"},
 		{"Bus-Id", "", "bus-id", ""},
@@ -127,11 +124,10 @@ func TestRecordGivesNoValueItCannotPlace(t *testing.T) {
 		{"Chip Bus-Id|Temp", "3|0000:81:00.0|40 41", "temp", none},
 		{"NPU Name|Health|Temp", "3 910 B|OK", "name", none}, // a row cut at a bar
 	} {
-		var r smitext.Record
-		r.Read(vocabulary.Header(strings.Split(c.header, "|")), strings.Split(c.row, "|"))
-		got, ok := r.Get(c.word)
-		if !ok {
-			got = none
+		b := tableRows.Header(strings.Split(c.header, "|")).Block(strings.Split(c.row, "|"))
+		got := none
+		if e := b.Find(c.word); e != nil {
+			got = e.Value
 		}
 		if got != c.want {
 			t.Errorf("%q in %q under %q: got %q, want %q", c.word, c.row, c.header, got, c.want)
@@ -139,25 +135,10 @@ func TestRecordGivesNoValueItCannotPlace(t *testing.T) {
 	}
 }
 
-// A card's number stands first even where the value beside it is not printed.
-func TestRecordIndex(t *testing.T) {
-	for _, c := range []struct {
-		cell, word, want string
-	}{
-		{"3 Off", "gpu", "3"}, {"3", "gpu", "3"}, {"3 Off on", "gpu", "3"}, {"x Off", "gpu", ""}, {"", "gpu", ""}, {"3", "persist-m", ""}, {"3", "fan", ""},
-	} {
-		var r smitext.Record
-		r.Read(vocabulary.Header([]string{"GPU Persist-M", "Temp Perf"}), []string{c.cell, "40C P1"})
-		if got, ok := r.Index(c.word); ok != (c.want != "") || ok && got != c.want {
-			t.Errorf("%q in %q: got %q, %v, want %q", c.word, c.cell, got, ok, c.want)
-		}
-	}
-}
-
 // A header of a hundred thousand words would cost as much again for every row under it.
 func TestHeaderIsBounded(t *testing.T) {
-	h := smitext.Vocabulary{}.Header([]string{strings.Repeat("a ", 100_000), "b"})
-	if n := len(h.Columns); n != 64 {
+	h := smitext.Rows{}.Header([]string{strings.Repeat("a ", 100_000), "b"})
+	if n := len(slices.Concat(h...)); n != 64 {
 		t.Errorf("%d columns", n)
 	}
 }
@@ -188,24 +169,22 @@ func TestTablesLeaveOutWhatIsNotWhole(t *testing.T) {
 	} {
 		var got []string
 		var report model.Report
-		process := func(r *smitext.Record) bool {
-			p, known, err := r.Process()
+		process := func(b *smitext.Block) bool {
+			p, known, err := b.Process()
 			if known {
 				got = append(got, p.PID+" "+p.Name+" "+strconv.Itoa(int(p.UsedBytes)>>20))
 			}
 			return err == nil
 		}
 		reader := smitext.TableReader{
-			Words: vocabulary,
+			Words: tableRows,
 			Tables: []smitext.Table{
-				{Header: []string{"npu", "health"}, Second: []string{"bus-id"}, Card: func(first, second *smitext.Record) bool {
-					npu, _ := first.Get("npu")
-					bus, _ := second.Get("bus-id")
-					temp, ok := second.Get("temp")
-					if ok = ok && strings.HasPrefix(bus, "b"); ok {
-						got = append(got, npu+" "+bus+" "+temp)
+				{Header: []string{"npu", "health"}, Second: []string{"bus-id"}, Card: func(b *smitext.Block) bool {
+					isCard := strings.HasPrefix(b.Value("bus-id"), "b")
+					if isCard {
+						got = append(got, b.Value("npu")+" "+b.Value("bus-id")+" "+b.Value("temp"))
 					}
-					return ok
+					return isCard
 				}},
 				{Header: []string{"pid"}, Second: []string{"usage"}, Row: process},
 				{Header: []string{"title:"}},

@@ -131,37 +131,23 @@ func (m *matrix) readRow(name string, cells []string) {
 	}
 	a := model.Affinity{Name: name}
 	for i, column := range m.columns {
-		switch {
-		case len(cells) < all:
-		case column == cpuAffinity:
-			a.CPUs = m.readCPUs(name, cells[links+i])
-		case column != memoryNode:
-			a.NUMANode = m.readNode(name, cells[links+i])
+		if len(cells) == all && column != memoryNode && !Absent(cells[links+i]) {
+			m.readAffinity(&a, column, cells[links+i])
 		}
 	}
 	m.report.Affinities = append(m.report.Affinities, a)
 }
 
-func (m *matrix) readCPUs(name, s string) string {
+// readAffinity reads a list of CPUs, or the number of a node; -1 and a list of several are none.
+func (m *matrix) readAffinity(a *model.Affinity, column, cell string) {
+	node, isNode := Index(cell)
+	isList := cpuList.MatchString(cell)
 	switch {
-	case Absent(s):
-		return ""
-	case !cpuList.MatchString(s):
-		m.report.Warn("cannot read the CPU affinity of %s from %.40q", name, s)
-		return ""
+	case column == cpuAffinity && isList:
+		a.CPUs = cell
+	case column != cpuAffinity && isNode:
+		a.NUMANode = &node
+	case column == cpuAffinity, !isList:
+		m.report.Warn("cannot read the %s of %s from %.40q", column, a.Name, cell)
 	}
-	return s
-}
-
-// readNode reads the number of a node; -1 and a list of several are none.
-func (m *matrix) readNode(name, s string) *int {
-	n, ok := Index(s)
-	if !ok {
-		isNone := cpuList.MatchString(s) && strings.ContainsAny(s, ",-")
-		if !Absent(s) && !isNone {
-			m.report.Warn("cannot read the node affinity of %s from %.40q", name, s)
-		}
-		return nil
-	}
-	return &n
 }

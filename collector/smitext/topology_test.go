@@ -148,7 +148,7 @@ GPU1    MX      X       0              all
 			want: model.Report{
 				Links:      []model.Link{link("GPU0", "GPU1", "MX"), link("GPU1", "GPU0", "MX")},
 				Affinities: []model.Affinity{{Name: "GPU0", CPUs: "0-3"}, {Name: "GPU1", NUMANode: node(0)}},
-				Warnings:   modeltest.Warnings(`cannot read the node affinity of GPU0 from "zero"`, `cannot read the CPU affinity of GPU1 from "all"`),
+				Warnings:   modeltest.Warnings(`cannot read the Node Affinity of GPU0 from "zero"`, `cannot read the CPU Affinity of GPU1 from "all"`),
 			},
 		},
 		{

@@ -3,6 +3,7 @@ package smitext
 import (
 	"cmp"
 	"errors"
+	"strconv"
 	"strings"
 )
 
@@ -32,8 +33,6 @@ var (
 	errNoNumber   = errors.New("no number")
 	errWrongUnit  = errors.New("no unit, or another one")
 	errOutOfRange = errors.New("beyond what a machine can have")
-	errNoPair     = errors.New("no pair with a slash")
-	errUsedAbove  = errors.New("used is more than the total")
 )
 
 // scale is what a printed symbol means: its unit, and what to multiply with and
@@ -66,52 +65,49 @@ func isSymbol(s string) bool {
 	return u != 0 && u <= Level && s != "mW"
 }
 
-// parse reads one value. An absent one is not known and no error. Only temperatures and
-// decibels may be negative, and what no machine holds is refused: an unsigned counter that
-// went below zero prints as an enormous number.
-func (u Unit) parse(text, headerUnit string) (v float64, known bool, err error) {
+// Parse reads one value, whose unit stands behind it, else has the given symbol. An absent one is not known and no error.
+// Only temperatures and decibels may be negative, and what no machine holds is refused: an unsigned counter that went
+// below zero prints as an enormous number. A count of pages has 32 bits, of which the highest is set when it went below
+// zero: it is not known then.
+func (u Unit) Parse(text, symbol string) (v float64, known bool, err error) {
 	const most = 1 << 60
-	number, symbol := cutUnit(text)
-	if Absent(number) {
-		return 0, false, nil
-	}
-	v, ok := u.amount(number, cmp.Or(symbol, headerUnit))
+	number, printed := cutUnit(text)
+	v, isNumber := Number(number)
+	scale := scales[cmp.Or(printed, symbol)]
 	switch {
-	case !ok:
-		if _, isNumber := Number(number); isNumber && u.letter() == "" {
-			return 0, false, errWrongUnit
-		}
-		return 0, false, errNoNumber
-	case v < 0 && u != Celsius && u != Decibels, v >= most, v > 1 && u == Percent:
+	case Absent(text), Absent(number):
+		return 0, false, nil
+	case u == Count:
+		v, err = parseCount(text)
+	case u == Level && text[0] == 'P', u == Lanes && text[0] == 'x':
+		v, err = parseCount(text[1:])
+	case !isNumber:
+		err = errNoNumber
+	case scale.unit != u:
+		err = errWrongUnit
+	default:
+		v = v * scale.times / scale.per
+	}
+	switch {
+	case err != nil:
+		return 0, false, err
+	case v < 0 && u != Celsius && u != Decibels, v >= most && u != Count, v > 1 && u == Percent:
 		return 0, false, errOutOfRange
 	}
-	return v, true, nil
+	return v, u != Pages || v < 1<<31, nil
 }
 
-// letter is what stands before a number of the unit, "" for nothing.
-func (u Unit) letter() string {
-	switch u {
-	case Level:
-		return "P"
-	case Lanes:
-		return "x"
+// parseCount reads a whole number, or one in hexadecimal.
+func parseCount(text string) (float64, error) {
+	base := 10
+	if digits, isHex := strings.CutPrefix(text, "0x"); isHex {
+		text, base = digits, 16
 	}
-	return ""
-}
-
-// amount reads a number with the symbol of the unit, whatever its range.
-func (u Unit) amount(number, symbol string) (float64, bool) {
-	if letter := u.letter(); letter != "" {
-		digits, hasLetter := strings.CutPrefix(number, letter)
-		n, ok := Index(digits)
-		return float64(n), ok && hasLetter && symbol == ""
+	n, err := strconv.ParseUint(text, base, 64)
+	if err != nil {
+		return 0, errNoNumber
 	}
-	v, ok := Number(number)
-	if u == Count {
-		return v, ok && symbol == ""
-	}
-	scale := scales[symbol]
-	return v * scale.times / scale.per, ok && scale.unit == u
+	return float64(n), nil
 }
 
 // cutUnit takes the unit off the end of a number: "65536 MiB" and "65536MiB" are

@@ -50,6 +50,12 @@ func Index(s string) (int, bool) {
 	return int(n), err == nil
 }
 
+// IsIndex reports whether a text is such a number.
+func IsIndex(s string) bool {
+	_, ok := Index(s)
+	return ok
+}
+
 var pciAddress = regexp.MustCompile(`^[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F]{1,3}$`)
 
 // PCIAddress reports whether s looks like 0000:3b:00.0.

@@ -3,9 +3,6 @@
 package modeltest
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,59 +11,72 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
-	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // Parse is a vendor's parser of one command's output.
 type Parse func(out []byte) (model.Report, error)
 
-const (
-	fixture = ".txt"
-	golden  = ".golden.json"
-)
+// Parsers returns the parsers for a text with such a name, none where it is of something that is not asked.
+type Parsers func(name string, text []byte) []Parse
 
-// Golden reads every testdata/*.txt with the parser that its name asks for and
-// compares the result with the .golden.json file beside it, which update writes
-// anew. The text of a "not-…" fixture is another program's and must be refused.
-// A golden file without its fixture is an error.
-func Golden(t *testing.T, update bool, parserOf func(name string) Parse) {
-	compareAll(t, update, "testdata", "testdata", parserOf)
+// Golden reads every testdata/*.txt and compares what it gives with the .golden file beside it, which update writes anew.
+// The text of a "not-…" fixture is another program's and must be refused. A golden file without its fixture is an error.
+func Golden(t *testing.T, update bool, parsers Parsers) {
+	const fixture, golden = ".txt", ".golden"
+	for _, file := range Glob(t, "testdata/*"+fixture) {
+		name := strings.TrimSuffix(file, fixture)
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			got := read(t, file, parsers)
+			Compare(t, update, name+golden, got)
+			if strings.HasPrefix(filepath.Base(name), "not-") && !strings.HasPrefix(got, refused) {
+				t.Error("another program's output is read")
+			}
+		})
+	}
+	for _, file := range Glob(t, "testdata/*-*"+golden) {
+		if _, err := os.Stat(strings.TrimSuffix(file, golden) + fixture); err != nil {
+			t.Errorf("%s has no fixture", file)
+		}
+	}
 }
 
-// Captures does the same for the captures in a folder beside the checkout, whose golden files lie in testdata/captures. Where
-// the folder is not there, the test is left out.
-func Captures(t *testing.T, update bool, folder string, parserOf func(name string) Parse) {
+// Captures compares what is read of the captures in a folder beside the checkout with testdata/captures.golden. Where the
+// folder is not there, the test is left out.
+func Captures(t *testing.T, update bool, folder string, parsers Parsers) {
 	if _, err := os.Stat(folder); err != nil {
 		t.Skipf("captures not found beside the checkout (%s): this test needs them and is left out", folder)
 	}
-	compareAll(t, update, folder, "testdata/captures", parserOf)
+	var all strings.Builder
+	for _, file := range Glob(t, filepath.Join(folder, "*.txt")) {
+		if got := read(t, file, parsers); got != "" {
+			all.WriteString("== " + filepath.Base(file) + "\n" + got)
+		}
+	}
+	Compare(t, update, "testdata/captures.golden", all.String())
 }
 
-func compareAll(t *testing.T, update bool, texts, goldens string, parserOf func(name string) Parse) {
-	for _, file := range Glob(t, filepath.Join(texts, "*"+fixture)) {
-		name := strings.TrimSuffix(filepath.Base(file), fixture)
-		t.Run(name, func(t *testing.T) {
-			report, err := parserOf(name)(Read(t, file))
-			if err == nil && strings.HasPrefix(name, "not-") {
-				t.Errorf("another program's output gives %d cards", len(report.Devices))
-			}
-			got := render(t, report, err)
-			want := filepath.Join(goldens, name+golden)
-			if update {
-				if err := os.WriteFile(want, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if diff := cmp.Diff(string(Read(t, want)), got); diff != "" {
-				t.Errorf("the golden file (-) and what is read (+) differ:\n%s", diff)
-			}
-			CheckReport(t, report)
-		})
+// read returns what the parsers give of a file, after checking it.
+func read(t *testing.T, file string, parsers Parsers) string {
+	t.Helper()
+	text, got := Read(t, file), ""
+	for _, parse := range parsers(strings.TrimSuffix(filepath.Base(file), ".txt"), text) {
+		report, err := parse(text)
+		CheckReport(t, report)
+		got += Text(report, err)
 	}
-	for _, file := range Glob(t, filepath.Join(goldens, "*"+golden)) {
-		if _, err := os.Stat(filepath.Join(texts, strings.TrimSuffix(filepath.Base(file), golden)+fixture)); err != nil {
-			t.Errorf("%s has no fixture", file)
+	return got
+}
+
+// Compare holds a text against a golden file, which update writes anew.
+func Compare(t *testing.T, update bool, golden, got string) {
+	t.Helper()
+	if update {
+		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
 		}
+	}
+	if diff := cmp.Diff(strings.Split(string(Read(t, golden)), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s (-) and what is read (+) differ:\n%s", golden, diff)
 	}
 }
 
@@ -88,70 +98,4 @@ func Read(t testing.TB, name string) []byte {
 		t.Fatal(err)
 	}
 	return text
-}
-
-// render writes what a parser gave as JSON, without the fields that say nothing,
-// and with readings by their names.
-func render(t *testing.T, report model.Report, failed error) string {
-	t.Helper()
-	text, err := json.Marshal(report)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var view map[string]any
-	if err := json.Unmarshal(text, &view); err != nil {
-		t.Fatal(err)
-	}
-	view["Warnings"] = report.Warnings.Texts
-	if failed != nil {
-		view = map[string]any{"Error": failed.Error(), "Reason": string(failure.ReasonOf(failed))}
-	}
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(prune(view)); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
-}
-
-// prune takes empty values out of decoded JSON.
-func prune(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for key, x := range v {
-			if readings, ok := x.([]any); ok && key == "Readings" {
-				x = byName(readings)
-			}
-			if x = prune(x); x == nil || x == "" {
-				delete(v, key)
-			} else {
-				v[key] = x
-			}
-		}
-	case []any:
-		for i := range v {
-			v[i] = prune(v[i])
-		}
-	case []string:
-		if len(v) == 0 {
-			return nil
-		}
-	}
-	return v
-}
-
-// byName is decoded readings as an object, from metric and labels to value.
-func byName(readings []any) any {
-	all := map[string]any{}
-	for _, r := range readings {
-		r := r.(map[string]any)
-		labels, _ := r["Labels"].([]any)
-		all[strings.TrimSpace(fmt.Sprintln(append([]any{r["Metric"]}, labels...)...))] = r["Value"]
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	return all
 }

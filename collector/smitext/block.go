@@ -1,0 +1,97 @@
+package smitext
+
+import (
+	"errors"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
+)
+
+// Entry is one value and the word that it stands under or behind.
+type Entry struct {
+	Path  string // the titles above the word: clocks > xcore
+	Word  string // lower case, without the unit: single blanks in it in "key : value" text, none in a column table
+	Unit  string // what stood in brackets behind the word, often empty
+	Value string // trimmed, often empty
+	Err   error  // why Value, the whole cell, is not the word's; nil where it is
+}
+
+// Block is the entries of one card, or of one chip, slice or process of it.
+type Block struct {
+	Card    string // behind GPU#, NPU ID, [devid or [device, or a query's index; "" where none is printed
+	BusID   string // beside GPU#
+	Chip    string // "" where none is printed
+	MCU     bool   // of the board's controller and of no chip
+	Chips   int    // how many the card is said to have, 0 where nothing is said
+	Text    string // of a row of a drawn table: its cells as printed
+	Entries []Entry
+}
+
+// Find returns the first entry of a word whose value is known, nil where there is none.
+func (b *Block) Find(word string) *Entry {
+	for i := range b.Entries {
+		if e := &b.Entries[i]; e.Word == word && e.Err == nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// Value returns the value of a word, "" where there is none.
+func (b *Block) Value(word string) string {
+	if e := b.Find(word); e != nil {
+		return e.Value
+	}
+	return ""
+}
+
+// Header words of the tables of processes, which vendors' tables give to the tool's own.
+const (
+	PID           = "pid"
+	ProcessName   = "process name"
+	ProcessMemory = "process memory"
+)
+
+var errOtherValues = errors.New("not as many values as the header has columns")
+
+// Process reads a process, but for its card. It is not known where no memory is printed.
+func (b *Block) Process() (p model.Process, known bool, err error) {
+	pid, memory := b.Value(PID), b.Find(ProcessMemory)
+	if !IsIndex(pid) || memory == nil {
+		return p, false, CannotRead("a process", b.Text, errOtherValues)
+	}
+	bytes, known, err := Bytes.Parse(memory.Value, memory.Unit)
+	if err != nil {
+		return p, false, CannotRead(ProcessMemory, memory.Value, err)
+	}
+	return model.Process{PID: pid, Name: Label(b.Value(ProcessName)), UsedBytes: bytes}, known, nil
+}
+
+// Owner returns which of the cards a block is about, -1 for none.
+type Owner func(b *Block, cards []model.Device) int
+
+// ReadCards reads the cards' readings from the blocks of a command. A card of which a row found its word is in the
+// report, also where nothing could be read. It fails with failure.Parse where no card is.
+func (rows Rows) ReadCards(blocks []Block, owner Owner, cards []model.Device) (model.Report, error) {
+	var report model.Report
+	devices := make([]model.Device, len(cards))
+	for i := range blocks {
+		at := owner(&blocks[i], cards)
+		if at < 0 {
+			continue
+		}
+		warn := func(err error) { report.Warn("card %s: %v", cards[at].ID, err) }
+		if rows.Read(&blocks[i], &cards[at], &devices[at].Readings, warn) {
+			devices[at].ID = cards[at].ID
+		}
+	}
+	for _, d := range devices {
+		if d.ID != "" {
+			report.Devices = append(report.Devices, d)
+		}
+	}
+	if len(report.Devices) == 0 {
+		return model.Report{}, failure.Errorf(failure.Parse, "nothing in the output is about the cards that were asked for")
+	}
+	return report, nil
+}
