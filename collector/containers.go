@@ -28,8 +28,11 @@ func newContainers(logger log.Logger) *containers {
 	return &containers{health: newHealth(containersName, logger), failing: map[string]bool{}}
 }
 
-// report keeps how the reading of a vendor's processes went.
+// report keeps how the reading of a vendor's processes went. Nil, where it is off, keeps nothing.
 func (c *containers) report(vendor string, start time.Time, found host.Placements) {
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failing[vendor] = found.Err != nil
@@ -43,31 +46,16 @@ func (c *containers) report(vendor string, start time.Time, found host.Placement
 	}
 }
 
-// processLooker reads the processes that one vendor's tool lists.
-type processLooker struct {
-	vendor     string
-	reader     host.ProcessReader
-	containers *containers // nil where it is off
-}
-
-func newProcessLooker(vendor string, c *containers, o Options) *processLooker {
+// newProcessReader reads where the processes that a vendor's tool lists run, as far as that is wanted.
+func newProcessReader(o Options) host.ProcessReader {
 	r := host.ProcessReader{
 		Sysfs: o.Sysfs, Procfs: process.FS(o.Procfs), PodLogs: o.PodLogs,
-		Containers: c != nil, Placement: o.NUMA && o.Processes, Timeout: o.Timeout,
+		Containers: o.Containers && o.Processes, Placement: o.NUMA && o.Processes, Timeout: o.Timeout,
 	}
 	if o.NUMAMaps {
 		r.MapsTimeout = min(o.Interval/2, o.Timeout)
 	}
-	return &processLooker{vendor: vendor, reader: r, containers: c}
-}
-
-func (l *processLooker) look(listed []model.Process, asked time.Time) host.Placements {
-	start := time.Now()
-	found := l.reader.Read(listed, asked)
-	if l.containers != nil {
-		l.containers.report(l.vendor, start, found)
-	}
-	return found
+	return r
 }
 
 // Places returns which containers the processes of the tools' fresh lists run in, by PID; without those on the host. It

@@ -30,7 +30,7 @@ func newVendorCollector(v VendorOptions, c *containers, o Options) *vendorCollec
 		return newTool(commands, r, classify, h, o)
 	}
 	v.Table.Inventory = true // its errors are those of the tool, and a part of it is no table
-	s := &vendorSource{VendorOptions: v, table: newProgram(v.Command, false, v.Classify), processes: newProcessLooker(v.Name, c, o)}
+	s := &vendorSource{VendorOptions: v, table: newProgram(v.Command, false, v.Classify), processes: newProcessReader(o), containers: c}
 	if v.Network != "" {
 		s.network = newProgram(v.Network, true, v.ClassifyNetwork)
 	}
@@ -77,12 +77,13 @@ func (v *vendorCollector) status() Status {
 type vendorSource struct {
 	VendorOptions
 	table, network *tool // the program with the main table, and that of the network ports: nil for none
-	processes      *processLooker
+	processes      host.ProcessReader
+	containers     *containers // nil where it is off
 
 	// Of the goroutine that polls.
-	report model.Report    // the last main table, with what every poll adds to it
-	known  []model.Device  // cards of the last table, and the missing ones
-	found  host.Placements // where the processes of report run
+	report     model.Report    // the last main table, with what every poll adds to it
+	known      []model.Device  // cards of the last table, and the missing ones
+	placements host.Placements // where the processes of report run
 
 	mostSeen  atomic.Int64
 	announced atomic.Int64
@@ -100,11 +101,13 @@ func (v *vendorSource) read(ctx context.Context) (result[model.Snapshot], error)
 		v.table.askEveryPoll(ctx, &a.report)
 		a.err = ctx.Err() // shutting down is no failure of a command
 	}
-	found := v.processes.look(a.report.Processes, start)
+	began := time.Now()
+	placements := v.processes.Read(a.report.Processes, start)
+	v.containers.report(v.Name, began, placements)
 	if a.err != nil {
 		return result[model.Snapshot]{}, a.err
 	}
-	v.report, v.found = a.report, found
+	v.report, v.placements = a.report, placements
 	s := v.merge()
 	warnings := a.report.Warnings
 	warnings.Join(s.Warnings)
@@ -123,7 +126,7 @@ func (v *vendorSource) between(ctx context.Context, until time.Time) *model.Snap
 // merge joins the last table with the inventories.
 func (v *vendorSource) merge() model.Snapshot {
 	s := model.Merge(v.report, v.table.inventory(), v.Resolve)
-	v.found.AddTo(&s)
+	v.placements.AddTo(&s)
 	v.mostSeen.Store(max(v.mostSeen.Load(), int64(s.Seen)))
 	v.announced.Store(int64(s.Announced))
 	shown := s.Devices[:s.Seen]
