@@ -16,6 +16,7 @@ const (
 	callTime  = 30 * time.Second // bounds a call, if its context allows that much
 	maxModels = 1 << 20          // bytes that are read of a list of models: the exporter has few MiB for many targets
 	maxTokens = 16 << 20         // bytes of a list of tokens
+	maxPage   = 8 << 20          // bytes of a page of metrics
 	maxName   = 200              // bytes of a name
 )
 
@@ -80,8 +81,21 @@ func (c *Client) tokenize(ctx context.Context, question map[string]any) ([]int32
 	return list.Tokens, nil
 }
 
+// Metrics reads the endpoint's own page of metrics, at /metrics beside /v1, within 30 s. One of 8 MiB or more is
+// [ReasonProtocol].
+func (c *Client) Metrics(ctx context.Context) ([]byte, *Failure) {
+	var page []byte
+	if failure := c.ask(ctx, nil, &page, "/metrics", maxPage); failure != nil {
+		return nil, failure
+	}
+	if len(page) == maxPage {
+		return nil, newFailure(ReasonProtocol, "a page of more than %d bytes", maxPage)
+	}
+	return page, nil
+}
+
 // ask sends a short request, a GET where question is nil, and decodes the JSON of its answer, of which it reads at most
-// that many bytes.
+// that many bytes; they are kept as they are where answer is a *[]byte.
 func (c *Client) ask(ctx context.Context, question map[string]any, answer any, path string, most int64) (failure *Failure) {
 	x := c.begin(ctx, new(Trace), callTime, 0)
 	defer func() { x.finish(failure) }()
@@ -100,6 +114,10 @@ func (c *Client) ask(ctx context.Context, question map[string]any, answer any, p
 			return f
 		}
 		return newFailure(errorReason(err, ReasonTruncated), "%v", err)
+	}
+	if page, ok := answer.(*[]byte); ok {
+		*page = text
+		return nil
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
 		return newFailure(ReasonProtocol, "not the JSON that was asked for: %s", text[:min(len(text), errorBodySize)])

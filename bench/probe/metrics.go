@@ -21,7 +21,9 @@ type metrics struct {
 	latency                                 *Histograms
 	requests, failures, skipped, violations *prometheus.CounterVec
 	promptTokens, outputTokens              *prometheus.CounterVec
+	answerChanges                           *prometheus.CounterVec
 	success, lastSuccess, inFlight, phases  *prometheus.GaugeVec
+	state                                   *prometheus.GaugeVec
 	vecs
 }
 
@@ -73,6 +75,8 @@ func newMetrics() *metrics {
 	m.violations = counter("slo_violations_total", "Probes that missed an objective.", "objective")
 	m.promptTokens = counter("prompt_tokens_total", "Prompt tokens as counted by the server.")
 	m.outputTokens = counter("output_tokens_total", "Output tokens as counted by the server.")
+	m.answerChanges = counter("answer_changes_total", "Answers other than the first.")
+	m.state = gauge("state", "What probes and the server's own counters say of the target: 1 for one state, 0 for the others.", "state")
 	m.success = gauge("success", "Whether the last probe succeeded.")
 	m.lastSuccess = gauge("last_success_timestamp_seconds", "When a probe last succeeded.")
 	m.inFlight = gauge("in_flight", "Probes in flight, 0 or 1.")
@@ -97,16 +101,29 @@ func (m *metrics) open(t Target, model string) {
 	for _, o := range t.objectives() {
 		m.violations.WithLabelValues(t.Name(), model, string(o.Measure))
 	}
+	if t.spec.ExpectSame {
+		m.answerChanges.WithLabelValues(t.Name(), model)
+	}
 	for phase := range phases(openai.Phases{}) {
 		m.phases.WithLabelValues(t.Name(), model, phase)
 	}
 	m.inFlight.WithLabelValues(t.Name(), model)
 }
 
+func (m *metrics) setState(target, model string, now State) {
+	for _, s := range States() {
+		value := 0.0
+		if s == now {
+			value = 1
+		}
+		m.state.WithLabelValues(target, model, string(s)).Set(value)
+	}
+}
+
 // dropState removes the series of a model that a target no longer serves, or of the time when
 // it was not known, but for its counters: they have the failure after which it was asked for.
 func (m *metrics) dropState(target, model string) {
-	states := append(slices.Clone(m.latency.vecs), m.success, m.lastSuccess, m.inFlight, m.phases)
+	states := append(slices.Clone(m.latency.vecs), m.state, m.success, m.lastSuccess, m.inFlight, m.phases)
 	states.drop(prometheus.Labels{"target": target, "model": model})
 }
 
@@ -226,7 +243,11 @@ func (h *Histograms) Observe(t *openai.Trace, labels ...string) {
 		series := v.WithLabelValues(labels...)
 		for _, d := range v.samples(t) {
 			if v.exemplar && t.Failure == nil {
-				series.(prometheus.ExemplarObserver).ObserveWithExemplar(d.Seconds(), prometheus.Labels{"request_id": t.RequestID})
+				ids := prometheus.Labels{"request_id": t.RequestID}
+				if t.Traced {
+					ids["trace_id"] = t.RequestID
+				}
+				series.(prometheus.ExemplarObserver).ObserveWithExemplar(d.Seconds(), ids)
 			} else {
 				series.Observe(d.Seconds())
 			}

@@ -48,7 +48,7 @@ func TestNotSent(t *testing.T) {
 				}
 				series := fmt.Sprintf(`{model=%q,target="a"}`, model)
 				all := samples(t, p)
-				want := map[string]float64{"skipped_total" + series: 2}
+				want := map[string]float64{"skipped_total" + series: 2, fmt.Sprintf(`state{model=%q,state="unknown",target="a"}`, model): 1}
 				if diff := cmp.Diff(want, only(all, "")); diff != "" {
 					t.Errorf("series that are not 0 (-want +got):\n%s", diff)
 				}

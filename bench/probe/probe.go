@@ -60,7 +60,7 @@ func (p *Prober) Apply(targets []Target) error {
 			continue
 		}
 		if l.model != "" {
-			p.open(l.target, l.model)
+			l.open()
 		}
 		if p.ctx != nil {
 			l.start(p.ctx)
@@ -110,6 +110,9 @@ type Status struct {
 	API                openai.API
 	Interval           time.Duration
 	Last, LastSuccess  Outcome // zero before there was one
+	State              State
+	Since              time.Time // of State
+	Detail             string    // what State rests on, in a clause
 }
 
 // Statuses returns the state of every target, by name.
@@ -120,6 +123,7 @@ func (p *Prober) Statuses() []Status {
 		all = append(all, Status{
 			Target: l.target.Name(), URL: l.target.URL().String(), API: l.target.API(), Model: l.model,
 			Interval: time.Duration(l.target.spec.Interval), Last: l.last, LastSuccess: l.lastSuccess,
+			State: l.verdict.state, Since: l.verdict.since, Detail: l.verdict.detail(time.Now(), l.last, l.lastSuccess),
 		})
 		l.mu.Unlock()
 	}
