@@ -1,8 +1,10 @@
 package openai
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"strings"
 	"time"
@@ -16,7 +18,6 @@ const (
 	callTime  = 30 * time.Second // bounds a call, if its context allows that much
 	maxModels = 1 << 20          // bytes that are read of a list of models: the exporter has few MiB for many targets
 	maxTokens = 16 << 20         // bytes of a list of tokens
-	maxPage   = 8 << 20          // bytes of a page of metrics
 	maxName   = 200              // bytes of a name
 )
 
@@ -32,7 +33,7 @@ type Model struct {
 // [IsName] is left out; a list without one is [ReasonEmpty], one of more than 1 MiB [ReasonProtocol].
 func (c *Client) Models(ctx context.Context) ([]Model, *Failure) {
 	var list json.RawMessage
-	if failure := c.ask(ctx, nil, &list, "/v1/models", maxModels); failure != nil {
+	if failure := c.ask(ctx, nil, "/v1/models", decodeJSON(&list, maxModels)); failure != nil {
 		return nil, failure
 	}
 	var models []Model
@@ -72,7 +73,7 @@ func (c *Client) tokenize(ctx context.Context, question map[string]any) ([]int32
 		Tokens []int32 `json:"tokens"`
 	}
 	question["add_special_tokens"] = false
-	if failure := c.ask(ctx, question, &list, "/tokenize", maxTokens); failure != nil {
+	if failure := c.ask(ctx, question, "/tokenize", decodeJSON(&list, maxTokens)); failure != nil {
 		return nil, failure
 	}
 	if len(list.Tokens) == 0 && question["prompt"] != "" {
@@ -81,22 +82,21 @@ func (c *Client) tokenize(ctx context.Context, question map[string]any) ([]int32
 	return list.Tokens, nil
 }
 
-// Metrics reads the endpoint's own page of metrics, at /metrics beside /v1, within 30 s. One of 8 MiB or more is
-// [ReasonProtocol].
-func (c *Client) Metrics(ctx context.Context) ([]byte, *Failure) {
-	var page []byte
-	if failure := c.ask(ctx, nil, &page, "/metrics", maxPage); failure != nil {
-		return nil, failure
-	}
-	if len(page) == maxPage {
-		return nil, newFailure(ReasonProtocol, "a page of more than %d bytes", maxPage)
-	}
-	return page, nil
+// Metrics reads the endpoint's own page of metrics, at /metrics beside /v1, within 30 s, line by line. A line is valid
+// until the next.
+func (c *Client) Metrics(ctx context.Context, readLine func(line []byte)) *Failure {
+	return c.ask(ctx, nil, "/metrics", func(body io.Reader) error {
+		lines := bufio.NewScanner(io.LimitReader(body, maxBody))
+		lines.Buffer(make([]byte, bufio.MaxScanTokenSize), bufio.MaxScanTokenSize) // a page in few reads
+		for lines.Scan() {
+			readLine(lines.Bytes())
+		}
+		return lines.Err()
+	})
 }
 
-// ask sends a short request, a GET where question is nil, and decodes the JSON of its answer, of which it reads at most
-// that many bytes; they are kept as they are where answer is a *[]byte.
-func (c *Client) ask(ctx context.Context, question map[string]any, answer any, path string, most int64) (failure *Failure) {
+// ask sends a short request, a GET where question is nil, and has its answer read.
+func (c *Client) ask(ctx context.Context, question map[string]any, path string, read func(body io.Reader) error) (failure *Failure) {
 	x := c.begin(ctx, new(Trace), callTime, 0)
 	defer func() { x.finish(failure) }()
 	var body []byte
@@ -108,19 +108,29 @@ func (c *Client) ask(ctx context.Context, question map[string]any, answer any, p
 		return failure
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(decodedBody(resp), most))
-	if err != nil {
-		if f := x.expired(); f != nil {
-			return f
-		}
-		return newFailure(errorReason(err, ReasonTruncated), "%v", err)
-	}
-	if page, ok := answer.(*[]byte); ok {
-		*page = text
+	err := read(decodedBody(resp))
+	if err == nil {
 		return nil
 	}
-	if err := json.Unmarshal(text, answer); err != nil {
-		return newFailure(ReasonProtocol, "not the JSON that was asked for: %s", text[:min(len(text), errorBodySize)])
+	if f, ok := errors.AsType[*Failure](err); ok {
+		return f
 	}
-	return nil
+	if f := x.expired(); f != nil {
+		return f
+	}
+	return newFailure(errorReason(err, ReasonTruncated), "%v", err)
+}
+
+// decodeJSON returns a reader of an answer that decodes it, of which it reads at most that many bytes.
+func decodeJSON(answer any, most int64) func(body io.Reader) error {
+	return func(body io.Reader) error {
+		text, err := io.ReadAll(io.LimitReader(body, most))
+		if err != nil {
+			return err
+		}
+		if json.Unmarshal(text, answer) != nil {
+			return newFailure(ReasonProtocol, "not the JSON that was asked for: %s", text[:min(len(text), errorBodySize)])
+		}
+		return nil
+	}
 }

@@ -22,7 +22,7 @@ import (
 type client interface {
 	Stream(ctx context.Context, r openai.Request) *openai.Trace
 	Models(ctx context.Context) ([]openai.Model, *openai.Failure)
-	Metrics(ctx context.Context) ([]byte, *openai.Failure)
+	Metrics(ctx context.Context, readLine func(line []byte)) *openai.Failure
 }
 
 // loop probes one target.

@@ -38,7 +38,7 @@ func (s *script) Stream(_ context.Context, r openai.Request) *openai.Trace {
 	return failedTrace(r, reason)
 }
 
-func (s *script) Metrics(context.Context) ([]byte, *openai.Failure) { return nil, nil }
+func (s *script) Metrics(context.Context, func([]byte)) *openai.Failure { return nil }
 
 func (s *script) Models(context.Context) ([]openai.Model, *openai.Failure) {
 	time.Sleep(s.slow)

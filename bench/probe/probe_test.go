@@ -67,11 +67,14 @@ func (c fakeClient) Models(ctx context.Context) ([]openai.Model, *openai.Failure
 	return c.models(ctx)
 }
 
-func (c fakeClient) Metrics(ctx context.Context) ([]byte, *openai.Failure) {
+func (c fakeClient) Metrics(ctx context.Context, readLine func([]byte)) *openai.Failure {
 	if c.page == nil || ctx.Err() != nil {
-		return nil, &openai.Failure{Reason: openai.ReasonHTTP4xx}
+		return &openai.Failure{Reason: openai.ReasonHTTP4xx}
 	}
-	return []byte(c.page()), nil
+	for line := range strings.Lines(c.page()) {
+		readLine([]byte(strings.TrimSpace(line)))
+	}
+	return nil
 }
 
 // goodTrace is a request with three tokens after 100, 120 and 150 ms.

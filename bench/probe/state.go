@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"maps"
@@ -129,27 +128,22 @@ var figures = map[string]figure{
 	"sglang:num_queue_reqs":                    waitingGauge,
 }
 
-// readLook reads a page in Prometheus's text format. It has no counters where the page has none that are known.
-func readLook(page []byte, at time.Time) look {
-	l := look{at: at, tokens: map[string]float64{}}
-	for lines := bufio.NewScanner(bytes.NewReader(page)); lines.Scan(); {
-		line := lines.Bytes()
-		end := max(0, bytes.IndexAny(line, "{ "))
-		kind, isRead := figures[string(line[:end])]
-		if !isRead {
-			continue
-		}
-		value, _, _ := bytes.Cut(bytes.TrimSpace(line[max(end, bytes.LastIndexByte(line, '}')+1):]), []byte(" "))
-		n, err := strconv.ParseFloat(string(value), 64)
-		switch {
-		case err != nil:
-		case kind == runningGauge:
-			l.running += n
-		case kind == waitingGauge:
-			l.waiting += n
-		default:
-			l.tokens[string(line[:end])] += n
-		}
+// addLine reads a line of a page in Prometheus's text format.
+func (l *look) addLine(line []byte) {
+	end := max(0, bytes.IndexAny(line, "{ "))
+	kind, isRead := figures[string(line[:end])]
+	if !isRead {
+		return
 	}
-	return l
+	value, _, _ := bytes.Cut(bytes.TrimSpace(line[max(end, bytes.LastIndexByte(line, '}')+1):]), []byte(" "))
+	n, err := strconv.ParseFloat(string(value), 64)
+	switch {
+	case err != nil:
+	case kind == runningGauge:
+		l.running += n
+	case kind == waitingGauge:
+		l.waiting += n
+	default:
+		l.tokens[string(line[:end])] += n
+	}
 }

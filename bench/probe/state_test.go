@@ -74,7 +74,9 @@ func TestReadLook(t *testing.T) {
 		"sglang:realtime_tokens_total{mode=\"decode\"} 7 1700000000\nsglang:num_queue_reqs 2\nsglang:num_running_reqs 1\n":                                                                                  {tokens: map[string]float64{"sglang:realtime_tokens_total": 7}, running: 1, waiting: 2},
 		"# vllm:prompt_tokens_total 5\nvllm:prompt_tokens_total\nvllm:prompt_tokens_total{\nvllm:prompt_tokens_total{} x\n{} 1\n<html>\n\n":                                                                 {tokens: map[string]float64{}},
 	} {
-		if diff := cmp.Diff(want, readLook([]byte(page), time.Time{}), cmp.AllowUnexported(look{})); diff != "" {
+		got := look{tokens: map[string]float64{}}
+		_ = fakeClient{page: func() string { return page }}.Metrics(t.Context(), got.addLine)
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(look{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", page, diff)
 		}
 	}

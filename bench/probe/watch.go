@@ -43,9 +43,8 @@ func (l *loop) look(ctx context.Context) bool {
 	if v := &l.verdict; v.looks > 0 && time.Since(v.last.at) < time.Duration(l.target.spec.Interval)/2 {
 		return true
 	}
-	page, failure := l.client.Metrics(ctx)
-	now := readLook(page, time.Now())
-	if failure != nil || len(now.tokens) == 0 {
+	now := look{at: time.Now(), tokens: map[string]float64{}}
+	if failure := l.client.Metrics(ctx, now.addLine); failure != nil || len(now.tokens) == 0 {
 		return false
 	}
 	l.mu.Lock()
