@@ -14,9 +14,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	if !s.authorized(w, r) {
 		return
 	}
-	s.engine.mu.Lock()
-	fault := cmp.Or(Fault(r.PathValue("fault")), s.engine.fault)
-	s.engine.mu.Unlock()
+	fault := s.faultOf(r)
 	req, ok := readRequest(w, r)
 	if !ok || s.refuse(w, r, &req, fault) {
 		return
@@ -26,7 +24,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a := newAnswer(w, r, req, s.cfg.Model)
-	a.prompt = q.prompt
+	a.prompt, a.isBroken = q.prompt, fault == FaultDegenerate
 	if s.engine.cache != nil {
 		a.cached = &q.cached
 	}
@@ -43,6 +41,13 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		defer s.engine.cancel(q)
 		s.stream(a, q, fault)
 	}
+}
+
+// faultOf is the fault that a request's path names, else that of all.
+func (s *Server) faultOf(r *http.Request) Fault {
+	s.engine.mu.Lock()
+	defer s.engine.mu.Unlock()
+	return cmp.Or(Fault(r.PathValue("fault")), s.engine.fault)
 }
 
 // stream sends tokens as the engine makes them; those made during the last write are one chunk.
@@ -80,15 +85,16 @@ const endMark = "data: [DONE]\n\n"
 
 // answer is one stream of events to a client.
 type answer struct {
-	w      http.ResponseWriter
-	ctx    context.Context // of the request
-	rc     *http.ResponseController
-	req    request
-	frame  chunk         // of every event
-	prompt int           // tokens
-	cached *atomic.Int64 // of these, from the prefix cache; nil without one
-	sent   int           // tokens
-	failed error         // the first write that failed
+	w        http.ResponseWriter
+	ctx      context.Context // of the request
+	rc       *http.ResponseController
+	req      request
+	frame    chunk         // of every event
+	prompt   int           // tokens
+	cached   *atomic.Int64 // of these, from the prefix cache; nil without one
+	sent     int           // tokens
+	isBroken bool          // see FaultDegenerate
+	failed   error         // the first write that failed
 }
 
 // newAnswer starts the event stream.
@@ -183,6 +189,9 @@ func (a *answer) sendTokens(n int) {
 		a.send(c)
 	}
 	text := strings.Join(answerTokens(a.sent, n), " ")
+	if a.isBroken {
+		text = strings.Repeat("!", n-a.sent)
+	}
 	if a.sent > 0 {
 		text = " " + text
 	}

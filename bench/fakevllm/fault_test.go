@@ -21,13 +21,14 @@ func TestFaults(t *testing.T) {
 				FaultSlowStream: openai.ReasonTimeout, FaultHTTP404: openai.ReasonHTTP4xx, FaultHTTP429: openai.ReasonHTTP429,
 				FaultHTTP500: openai.ReasonHTTP5xx, FaultHTML200: openai.ReasonProtocol, FaultStreamError: openai.ReasonStreamError,
 				FaultTruncated: openai.ReasonTruncated, FaultEmpty: openai.ReasonEmpty,
+				FaultDegenerate: "", FaultFreeze: "", FaultNoMetrics: openai.ReasonTimeoutFirstToken,
 				FaultNoIgnoreEOS: openai.ReasonHTTP4xx,
 			}[fault]
 			if !ok {
 				t.Fatal("no test")
 			}
 			timeout := 20 * time.Second
-			if fault == FaultHang || fault == FaultSlowStream {
+			if fault == FaultHang || fault == FaultNoMetrics || fault == FaultSlowStream {
 				timeout = time.Second
 			}
 			client, err := openai.NewClient(openai.Config{BaseURL: hs.URL + "/fault/" + string(fault)})

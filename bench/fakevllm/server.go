@@ -76,7 +76,14 @@ func New(cfg Config) (*Server, error) {
 			}
 		})
 		s.mux.HandleFunc("GET "+prefix+"/health", func(http.ResponseWriter, *http.Request) {})
-		s.mux.Handle("GET "+prefix+"/metrics", promhttp.HandlerFor(s.engine.met.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+		page := promhttp.HandlerFor(s.engine.met.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
+		s.mux.HandleFunc("GET "+prefix+"/metrics", func(w http.ResponseWriter, r *http.Request) {
+			if s.faultOf(r) == FaultNoMetrics {
+				http.NotFound(w, r)
+				return
+			}
+			page.ServeHTTP(w, r)
+		})
 	}
 	return s, nil
 }
