@@ -14,7 +14,9 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	if !s.authorized(w, r) {
 		return
 	}
-	fault := s.faultOf(r)
+	s.engine.mu.Lock()
+	fault := cmp.Or(Fault(r.PathValue("fault")), s.engine.fault)
+	s.engine.mu.Unlock()
 	req, ok := readRequest(w, r)
 	if !ok || s.refuse(w, r, &req, fault) {
 		return
@@ -41,13 +43,6 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		defer s.engine.cancel(q)
 		s.stream(a, q, fault)
 	}
-}
-
-// faultOf is the fault that a request's path names, else that of all.
-func (s *Server) faultOf(r *http.Request) Fault {
-	s.engine.mu.Lock()
-	defer s.engine.mu.Unlock()
-	return cmp.Or(Fault(r.PathValue("fault")), s.engine.fault)
 }
 
 // stream sends tokens as the engine makes them; those made during the last write are one chunk.

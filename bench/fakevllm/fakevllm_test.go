@@ -234,11 +234,3 @@ func TestModels(t *testing.T) {
 		t.Errorf("models: %s", w.Body)
 	}
 }
-
-func TestSettings(t *testing.T) {
-	for _, cfg := range []Config{{MaxNumSeqs: -1}, {MeanOutputTokens: -1}, {StepBase: -1}, {Speed: -1}, {BackgroundUsers: -1}} {
-		if _, err := New(cfg); err == nil {
-			t.Errorf("%+v is taken", cfg)
-		}
-	}
-}

@@ -31,7 +31,7 @@ const (
 	FaultEmpty       Fault = "empty"         // finishes properly without any text
 	FaultDegenerate  Fault = "degenerate"    // each token is an exclamation mark
 	FaultFreeze      Fault = "freeze"        // the engine makes no step, and /health answers; for all requests only
-	FaultNoMetrics   Fault = "no_metrics"    // hangs, and has no page of metrics
+	FaultNoMetrics   Fault = "no_metrics"    // hangs, and where the path names it has no page of metrics
 	FaultNoIgnoreEOS Fault = "no_ignore_eos" // status 422 for ignore_eos, as of servers that do not know it
 )
 

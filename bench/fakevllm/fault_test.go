@@ -53,26 +53,3 @@ func TestFaults(t *testing.T) {
 		})
 	}
 }
-
-// The fault of all can be changed while the server runs; one in the path goes before it.
-func TestSetFault(t *testing.T) {
-	s, hs := serve(t, quick())
-	for _, step := range []struct {
-		fault  Fault
-		prefix string
-		want   int
-	}{
-		{FaultNone, "", 200},
-		{FaultHTTP500, "", 500},
-		{FaultHTTP500, "/fault/none", 200},
-		{FaultHTTP500, "/fault/http_429", 429},
-		{FaultNone, "/fault/http_503", 404}, // no such fault
-		{FaultNoIgnoreEOS, "", 200},         // of what does not ask for that
-		{FaultNone, "", 200},
-	} {
-		s.SetFault(step.fault)
-		if got, _ := post(t, hs.URL+step.prefix+"/v1/completions", `{"prompt":"a","max_tokens":1,"stream":true}`); got != step.want {
-			t.Errorf("fault %s, path %s: %d, want %d", step.fault, step.prefix, got, step.want)
-		}
-	}
-}

@@ -76,15 +76,9 @@ func New(cfg Config) (*Server, error) {
 			}
 		})
 		s.mux.HandleFunc("GET "+prefix+"/health", func(http.ResponseWriter, *http.Request) {})
-		page := promhttp.HandlerFor(s.engine.met.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
-		s.mux.HandleFunc("GET "+prefix+"/metrics", func(w http.ResponseWriter, r *http.Request) {
-			if s.faultOf(r) == FaultNoMetrics {
-				http.NotFound(w, r)
-				return
-			}
-			page.ServeHTTP(w, r)
-		})
+		s.mux.Handle("GET "+prefix+"/metrics", promhttp.HandlerFor(s.engine.met.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	}
+	s.mux.HandleFunc("GET /fault/"+string(FaultNoMetrics)+"/metrics", http.NotFound)
 	return s, nil
 }
 

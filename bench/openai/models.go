@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"strings"
 	"time"
@@ -33,7 +32,7 @@ type Model struct {
 // [IsName] is left out; a list without one is [ReasonEmpty], one of more than 1 MiB [ReasonProtocol].
 func (c *Client) Models(ctx context.Context) ([]Model, *Failure) {
 	var list json.RawMessage
-	if failure := c.ask(ctx, nil, "/v1/models", decodeJSON(&list, maxModels)); failure != nil {
+	if failure := c.ask(ctx, nil, &list, "/v1/models", maxModels); failure != nil {
 		return nil, failure
 	}
 	var models []Model
@@ -73,7 +72,7 @@ func (c *Client) tokenize(ctx context.Context, question map[string]any) ([]int32
 		Tokens []int32 `json:"tokens"`
 	}
 	question["add_special_tokens"] = false
-	if failure := c.ask(ctx, question, "/tokenize", decodeJSON(&list, maxTokens)); failure != nil {
+	if failure := c.ask(ctx, question, &list, "/tokenize", maxTokens); failure != nil {
 		return nil, failure
 	}
 	if len(list.Tokens) == 0 && question["prompt"] != "" {
@@ -84,19 +83,28 @@ func (c *Client) tokenize(ctx context.Context, question map[string]any) ([]int32
 
 // Metrics reads the endpoint's own page of metrics, at /metrics beside /v1, within 30 s, line by line. A line is valid
 // until the next.
-func (c *Client) Metrics(ctx context.Context, readLine func(line []byte)) *Failure {
-	return c.ask(ctx, nil, "/metrics", func(body io.Reader) error {
-		lines := bufio.NewScanner(io.LimitReader(body, maxBody))
-		lines.Buffer(make([]byte, bufio.MaxScanTokenSize), bufio.MaxScanTokenSize) // a page in few reads
-		for lines.Scan() {
-			readLine(lines.Bytes())
-		}
-		return lines.Err()
-	})
+func (c *Client) Metrics(ctx context.Context, readLine func(line []byte)) (failure *Failure) {
+	x := c.begin(ctx, new(Trace), callTime, 0)
+	defer func() { x.finish(failure) }()
+	resp, failure := x.roundTrip(c.jsonRequest(x.ctx, nil, NewRequestID(), "/metrics"))
+	if failure != nil {
+		return failure
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(io.LimitReader(decodedBody(resp), maxBody))
+	lines.Buffer(make([]byte, bufio.MaxScanTokenSize), bufio.MaxScanTokenSize) // a page in few reads
+	for lines.Scan() {
+		readLine(lines.Bytes())
+	}
+	if lines.Err() != nil {
+		return newFailure(ReasonTruncated, "%v", lines.Err())
+	}
+	return nil
 }
 
-// ask sends a short request, a GET where question is nil, and has its answer read.
-func (c *Client) ask(ctx context.Context, question map[string]any, path string, read func(body io.Reader) error) (failure *Failure) {
+// ask sends a short request, a GET where question is nil, and decodes the JSON of its answer, of which it reads at most
+// that many bytes.
+func (c *Client) ask(ctx context.Context, question map[string]any, answer any, path string, most int64) (failure *Failure) {
 	x := c.begin(ctx, new(Trace), callTime, 0)
 	defer func() { x.finish(failure) }()
 	var body []byte
@@ -108,29 +116,15 @@ func (c *Client) ask(ctx context.Context, question map[string]any, path string, 
 		return failure
 	}
 	defer resp.Body.Close()
-	err := read(decodedBody(resp))
-	if err == nil {
-		return nil
-	}
-	if f, ok := errors.AsType[*Failure](err); ok {
-		return f
-	}
-	if f := x.expired(); f != nil {
-		return f
-	}
-	return newFailure(errorReason(err, ReasonTruncated), "%v", err)
-}
-
-// decodeJSON returns a reader of an answer that decodes it, of which it reads at most that many bytes.
-func decodeJSON(answer any, most int64) func(body io.Reader) error {
-	return func(body io.Reader) error {
-		text, err := io.ReadAll(io.LimitReader(body, most))
-		if err != nil {
-			return err
+	text, err := io.ReadAll(io.LimitReader(decodedBody(resp), most))
+	if err != nil {
+		if f := x.expired(); f != nil {
+			return f
 		}
-		if json.Unmarshal(text, answer) != nil {
-			return newFailure(ReasonProtocol, "not the JSON that was asked for: %s", text[:min(len(text), errorBodySize)])
-		}
-		return nil
+		return newFailure(errorReason(err, ReasonTruncated), "%v", err)
 	}
+	if err := json.Unmarshal(text, answer); err != nil {
+		return newFailure(ReasonProtocol, "not the JSON that was asked for: %s", text[:min(len(text), errorBodySize)])
+	}
+	return nil
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/common/model"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -248,30 +247,6 @@ func TestBoundariesAreThoseOfVLLM(t *testing.T) {
 	}
 }
 
-// Protobuf carries each histogram both ways, with the same number of observations.
-func TestHistogramsAreNativeAndClassic(t *testing.T) {
-	target := makeTarget(t, nil)
-	p, _ := fakeLoop(target, fakeClient{})
-	p.observe(target, "m", goodTrace(openai.Request{Model: "m", RequestID: "id", Planned: time.Now()}))
-	for _, f := range gather(t, p) {
-		if f.GetName() != "accelerator_probe_inter_token_latency_seconds" {
-			continue
-		}
-		h := f.GetMetric()[0].GetHistogram()
-		last := h.GetBucket()[len(h.GetBucket())-1]
-		native, count := int64(0), int64(0)
-		for _, delta := range h.GetPositiveDelta() {
-			count += delta
-			native += count
-		}
-		if last.GetCumulativeCount() != 2 || native != 2 || h.GetSchema() != 3 {
-			t.Errorf("histogram %v", h)
-		}
-		return
-	}
-	t.Error("no histogram")
-}
-
 // exemplars are the request ids that a histogram of p carries.
 func exemplars(t *testing.T, p *Prober, metric string) []string {
 	t.Helper()
@@ -310,16 +285,5 @@ func TestExemplars(t *testing.T) {
 				t.Errorf("%s: exemplars %v, without %s", name, got, id)
 			}
 		}
-	}
-}
-
-func TestLint(t *testing.T) {
-	p, l := fakeLoop(withObjectives(t), fakeClient{})
-	l.probe(t.Context(), time.Now())
-	r := prometheus.NewPedanticRegistry()
-	r.MustRegister(p)
-	problems, err := testutil.GatherAndLint(r)
-	if err != nil || len(problems) > 0 {
-		t.Errorf("problems %v, error %v", problems, err)
 	}
 }

@@ -94,35 +94,3 @@ func TestOutcomes(t *testing.T) {
 		t.Errorf("last success %+v", o)
 	}
 }
-
-func TestOnce(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/good/v1/models":
-			_, _ = io.WriteString(w, `{"data":[{"id":"some"}]}`)
-		case "/good/v1/chat/completions":
-			_, _ = io.WriteString(w, goodAnswer)
-		default:
-			http.NotFound(w, r)
-		}
-	}))
-	t.Cleanup(server.Close)
-	try := func(url, model string) Single {
-		return Once(t.Context(), makeTarget(t, func(s *Spec) { s.URL, s.Model = url, model }))
-	}
-	good := try(server.URL+"/good", "")
-	if good.Result() != "success" || good.Model != "some" || len(good.Trace.Chunks) != 2 || good.Trace.Phases.Wait <= 0 || good.E2E <= 0 {
-		t.Errorf("a good one: %+v", good)
-	}
-	if got := try(server.URL+"/bad", "m"); got.Result() != "http_4xx" || got.Trace == nil || got.Hint == "" {
-		t.Errorf("a bad one: %+v", got)
-	}
-	if got := try(server.URL+"/bad", ""); got.Result() != "http_4xx" || got.Trace != nil || got.Hint == "" {
-		t.Errorf("one without a list of models: %+v", got)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if got := Once(ctx, makeTarget(t, nil)); got.Result() != "canceled" {
-		t.Errorf("one that is withdrawn: %+v", got)
-	}
-}

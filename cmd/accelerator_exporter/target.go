@@ -6,20 +6,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 )
-
-// targetPage is the state of a target as JSON; null is what is not known.
-type targetPage struct {
-	Target      string      `json:"target"`
-	Model       *string     `json:"model"`
-	State       probe.State `json:"state"`
-	Since       *time.Time  `json:"since"`
-	Detail      string      `json:"detail"`
-	LastSuccess *time.Time  `json:"last_success"`
-}
 
 // serveTarget says from memory alone what state a target is in: with 200 for one that may be asked, and 503 for one that
 // may not.
@@ -39,23 +28,20 @@ func (d *daemon) serveTarget(w http.ResponseWriter, r *http.Request) {
 	if s.State == probe.StateStalled || s.State == probe.StateFailing || canBeAsked && r.URL.Query().Get(string(s.State)) == "503" {
 		status = http.StatusServiceUnavailable
 	}
-	isJSON := strings.Contains(r.Header.Get("Accept"), "application/json")
 	w.Header().Set("Vary", "Accept")
-	w.Header().Set("Content-Type", map[bool]string{true: "application/json", false: "text/plain; charset=utf-8"}[isJSON])
-	w.WriteHeader(status)
-	if !isJSON {
+	if !strings.Contains(r.Header.Get("Accept"), "application/json") {
+		w.WriteHeader(status)
 		fmt.Fprintf(w, "%s: %s\n", s.State, s.Detail)
 		return
 	}
-	_ = json.NewEncoder(w).Encode(targetPage{ // the client may be gone
-		Target: s.Target, Model: orNull(s.Model), State: s.State, Since: orNull(s.Since), Detail: s.Detail, LastSuccess: orNull(s.LastSuccess.At),
-	})
-}
-
-// orNull is nil for a zero value.
-func orNull[T comparable](v T) *T {
-	if v == *new(T) {
-		return nil
+	page := map[string]any{"target": s.Target, "model": nil, "state": s.State, "since": s.Since, "detail": s.Detail, "last_success": nil}
+	if s.Model != "" {
+		page["model"] = s.Model
 	}
-	return &v
+	if at := s.LastSuccess.At; !at.IsZero() {
+		page["last_success"] = at
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(page) // the client may be gone
 }
