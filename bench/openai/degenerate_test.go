@@ -1,6 +1,10 @@
 package openai
 
 import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -32,5 +36,29 @@ func TestDegenerate(t *testing.T) {
 		if diff := cmp.Diff(want, Degenerate(text)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
+	}
+}
+
+// Real text in the lengths of answers: ours in Chinese and English, code, tables of dashes, JSON and YAML.
+func TestNothingRealIsDegenerate(t *testing.T) {
+	answers := 0
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !regexp.MustCompile(`\.(go|md|json|jsonl|yml|yaml|html|sh)$`).MatchString(path) {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all := []rune(string(text))
+		for _, length := range []int{100, 250, 1200} {
+			for start := 0; start < min(len(all), 100_000); start += 2*length + 1 {
+				answers++
+				if why := Degenerate(string(all[start:min(start+length, len(all))])); why != "" {
+					t.Errorf("%s at %d, %d characters: %s", path, start, length, why)
+				}
+			}
+		}
+		return err
+	})
+	if err != nil || answers < 10_000 {
+		t.Errorf("%d answers, %v", answers, err)
 	}
 }
