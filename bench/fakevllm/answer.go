@@ -185,7 +185,7 @@ func (a *answer) sendTokens(n int) {
 	}
 	text := strings.Join(answerTokens(a.sent, n), " ")
 	if a.isBroken {
-		text = strings.Repeat("!", n-a.sent)
+		text = strings.Repeat("!!!!!!!!", n-a.sent)
 	}
 	if a.sent > 0 {
 		text = " " + text

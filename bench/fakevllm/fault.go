@@ -29,7 +29,7 @@ const (
 	FaultStreamError Fault = "stream_error"  // an error object mid-stream, then [DONE]
 	FaultTruncated   Fault = "truncated"     // ends the body properly mid-stream, without finish or [DONE]
 	FaultEmpty       Fault = "empty"         // finishes properly without any text
-	FaultDegenerate  Fault = "degenerate"    // each token is an exclamation mark
+	FaultDegenerate  Fault = "degenerate"    // tokens of exclamation marks
 	FaultFreeze      Fault = "freeze"        // the engine makes no step, and /health answers; for all requests only
 	FaultNoMetrics   Fault = "no_metrics"    // hangs, and where the path names it has no page of metrics
 	FaultNoIgnoreEOS Fault = "no_ignore_eos" // status 422 for ignore_eos, as of servers that do not know it

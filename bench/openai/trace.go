@@ -54,6 +54,9 @@ type Trace struct {
 	End     time.Duration `json:"end_ns,omitempty"`  // when the request ended, well or not
 	Failure *Failure      `json:"failure,omitempty"` // nil for a request that ended properly
 
+	// Broken is what [Degenerate] says of the text, where [Request.CheckAnswer] asked for it. It is no failure.
+	Broken string `json:"broken,omitempty"`
+
 	// Answer is the text of the answer, Reasoning that of its reasoning, where [Request.KeepAnswer]
 	// asked for them. They are in no log.
 	Answer    string `json:"-"`
