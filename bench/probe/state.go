@@ -105,43 +105,37 @@ func (v *verdict) detail(now time.Time, last, lastSuccess Outcome) string {
 	return fmt.Sprintf("last success %.0f s ago", now.Sub(lastSuccess.At).Seconds())
 }
 
-// figure is what a series of a server's page is read as.
-type figure int
+// What the series of a server's page are read as: counters rise while an engine works, whichever of its requests it works
+// on; the others are numbers of requests.
+const tokensMade, requestsRunning, requestsWaiting = 1, 2, 3
 
-const (
-	tokenCounter figure = iota // rises while an engine works, whichever of its requests it works on
-	runningGauge
-	waitingGauge
-)
-
-// figures are the series that are read, by name.
-var figures = map[string]figure{
-	"vllm:generation_tokens_total":             tokenCounter,
-	"vllm:prompt_tokens_total":                 tokenCounter,
-	"vllm:iteration_tokens_total_count":        tokenCounter,
-	"vllm:num_requests_running":                runningGauge,
-	"vllm:num_requests_waiting":                waitingGauge,
-	"sglang:generation_tokens_total":           tokenCounter,
-	"sglang:inter_token_latency_seconds_count": tokenCounter,
-	"sglang:realtime_tokens_total":             tokenCounter,
-	"sglang:num_running_reqs":                  runningGauge,
-	"sglang:num_queue_reqs":                    waitingGauge,
+var figures = map[string]int{
+	"vllm:generation_tokens_total":             tokensMade,
+	"vllm:prompt_tokens_total":                 tokensMade,
+	"vllm:iteration_tokens_total_count":        tokensMade,
+	"vllm:num_requests_running":                requestsRunning,
+	"vllm:num_requests_waiting":                requestsWaiting,
+	"sglang:generation_tokens_total":           tokensMade,
+	"sglang:inter_token_latency_seconds_count": tokensMade,
+	"sglang:realtime_tokens_total":             tokensMade,
+	"sglang:num_running_reqs":                  requestsRunning,
+	"sglang:num_queue_reqs":                    requestsWaiting,
 }
 
 // addLine reads a line of a page in Prometheus's text format.
 func (l *look) addLine(line []byte) {
 	end := max(0, bytes.IndexAny(line, "{ "))
-	kind, isRead := figures[string(line[:end])]
-	if !isRead {
+	kind := figures[string(line[:end])]
+	if kind == 0 {
 		return
 	}
 	value, _, _ := bytes.Cut(bytes.TrimSpace(line[max(end, bytes.LastIndexByte(line, '}')+1):]), []byte(" "))
 	n, err := strconv.ParseFloat(string(value), 64)
 	switch {
 	case err != nil:
-	case kind == runningGauge:
+	case kind == requestsRunning:
 		l.running += n
-	case kind == waitingGauge:
+	case kind == requestsWaiting:
 		l.waiting += n
 	default:
 		l.tokens[string(line[:end])] += n

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/go-kit/log"
 
@@ -21,84 +20,82 @@ const (
 	checkNotKnown
 )
 
-// finding is what a check found of a card or a target.
-type finding struct {
-	status int
-	line   string
+// findings are what a check found of cards and targets: a line for each, by status.
+type findings [3][]string
+
+func (f *findings) add(status int, format string, args ...any) {
+	f[status] = append(f[status], fmt.Sprintf(format, args...))
 }
 
 // runCheck looks once at what is asked for, prints a line for each card and target, the worst last, and returns the exit status.
 func runCheck(ctx context.Context, s *settings, targets []probe.Target, out io.Writer) int {
-	var all []finding
+	var found findings
 	if s.checkWhat != "targets" {
-		all = s.checkCards(ctx)
+		s.checkCards(ctx, &found)
 	}
 	if s.checkWhat != "cards" {
-		all = append(all, checkTargets(ctx, targets, out, s.checkWhat == "targets")...)
+		checkTargets(ctx, targets, out, s.checkWhat == "targets", &found)
 	}
-	if len(all) == 0 {
-		all = []finding{{checkNotKnown, "nothing to check: no vendor's tool was found, or no target is configured"}}
+	if len(slices.Concat(found[:]...)) == 0 {
+		found.add(checkNotKnown, "nothing to check: no vendor's tool was found, or no target is configured")
 	}
-	rank := map[int]int{checkWell: 0, checkNotKnown: 1, checkBad: 2}
-	slices.SortStableFunc(all, func(a, b finding) int { return rank[a.status] - rank[b.status] })
-	for _, f := range all {
-		fmt.Fprintln(out, f.line)
+	status := checkWell
+	for _, next := range []int{checkWell, checkNotKnown, checkBad} {
+		for _, line := range found[next] {
+			fmt.Fprintln(out, line)
+			status = next
+		}
 	}
-	return all[len(all)-1].status
+	return status
 }
 
 // checkTargets sends one request to each target, one after the other, and prints all that it took where that is asked for.
-func checkTargets(ctx context.Context, targets []probe.Target, out io.Writer, withPhases bool) (all []finding) {
+func checkTargets(ctx context.Context, targets []probe.Target, out io.Writer, withPhases bool, found *findings) {
 	for _, t := range targets {
 		single := probe.Once(ctx, t)
 		if withPhases {
 			printSingle(out, t, single)
 			fmt.Fprintln(out)
 		}
-		f := finding{checkBad, fmt.Sprintf("%s: %s", t.Name(), result(single.Outcome))}
-		switch {
-		case single.Failure == nil:
-			f = finding{checkWell, fmt.Sprintf("%s, TTFT %s", f.line, took(single.TTFT))}
+		line := fmt.Sprintf("%s: %s", t.Name(), result(single.Outcome))
+		switch f := single.Failure; {
+		case f == nil:
+			found.add(checkWell, "%s, TTFT %s", line, took(single.TTFT))
 		case !single.Sent(), ctx.Err() != nil:
-			f.status = checkNotKnown
+			found.add(checkNotKnown, "%s (%s)", line, f.Detail)
+		default:
+			found.add(checkBad, "%s (%s)", line, f.Detail)
 		}
-		if single.Failure != nil && single.Failure.Detail != "" {
-			f.line = fmt.Sprintf("%s (%s)", f.line, single.Failure.Detail)
-		}
-		all = append(all, f)
 	}
-	return all
 }
 
 // checkCards looks once at the cards of every vendor.
-func (s *settings) checkCards(ctx context.Context) (all []finding) {
+func (s *settings) checkCards(ctx context.Context, found *findings) {
 	options := s.collector
 	options.Vendors, options.Logger = s.enabledVendors(), log.NewNopLogger()
 	options.Detail, options.Processes, options.NUMA, options.PodResources = collector.DetailOff, false, false, ""
 	hardware := collector.New(options)
 	hardware.Look(ctx)
 	for _, status := range hardware.Statuses() {
-		f := finding{checkNotKnown, fmt.Sprintf("%s: %s: %s", status.Collector, status.LastReason, status.LastError)}
-		if status.LastReason == failure.NoDevice {
-			f.status = checkBad
-		}
-		if !status.Success {
-			all = append(all, f)
+		switch {
+		case status.LastReason == failure.NoDevice:
+			found.add(checkBad, "%s: %s: %s", status.Collector, status.LastReason, status.LastError)
+		case !status.Success:
+			found.add(checkNotKnown, "%s: %s: %s", status.Collector, status.LastReason, status.LastError)
 		}
 	}
 	for _, c := range hardware.Cards() {
 		for i := range c.Devices {
 			v := newCardView(&c.Devices[i])
-			f := finding{checkWell, fmt.Sprintf("%s %s: %s", c.Vendor, v.Device, v.State)}
 			if v.Bad {
-				f = finding{checkBad, strings.TrimSuffix(f.line+": "+c.Devices[i].Health.Reason, ": ")}
+				found.add(checkBad, "%s %s: %s %s", c.Vendor, v.Device, v.State, c.Devices[i].Health.Reason)
+				continue
 			}
-			all = append(all, f)
+			found.add(checkWell, "%s %s: %s", c.Vendor, v.Device, v.State)
 		}
 		if c.Known && c.Seen < c.Expected {
 			summary, _ := cardsSummary(c)
-			all = append(all, finding{checkBad, fmt.Sprintf("%s: %s", c.Vendor, summary)})
+			found.add(checkBad, "%s: %s", c.Vendor, summary)
 		}
 	}
-	return all
 }
