@@ -60,12 +60,6 @@ func newLoop(t Target, c client, m *metrics, logger log.Logger) *loop {
 	}
 }
 
-// open makes the series of the present model.
-func (l *loop) open() {
-	l.metrics.open(l.target, l.label)
-	l.metrics.setState(l.target.Name(), l.label, l.verdict.state)
-}
-
 func (l *loop) start(ctx context.Context) {
 	ctx, l.cancel = context.WithCancel(ctx)
 	l.running.Go(func() { l.run(ctx) })
@@ -174,7 +168,7 @@ func (l *loop) learn(ctx context.Context) *openai.Failure {
 	}
 	if l.label != former {
 		l.metrics.dropState(l.target.Name(), former)
-		l.open()
+		l.metrics.open(l.target, l.label)
 	}
 	return nil
 }
@@ -248,7 +242,6 @@ func (l *loop) record(o Outcome) {
 	case o.Sent() && !o.isJudged:
 		l.verdict.failed(o.At)
 	}
-	l.metrics.setState(l.target.Name(), l.label, l.verdict.state)
 	l.mu.Unlock()
 	switch f := o.Failure; {
 	case o.Result() == last:

@@ -23,7 +23,6 @@ type metrics struct {
 	promptTokens, outputTokens              *prometheus.CounterVec
 	answerChanges                           *prometheus.CounterVec
 	success, lastSuccess, inFlight, phases  *prometheus.GaugeVec
-	state                                   *prometheus.GaugeVec
 	vecs
 }
 
@@ -76,7 +75,6 @@ func newMetrics() *metrics {
 	m.promptTokens = counter("prompt_tokens_total", "Prompt tokens as counted by the server.")
 	m.outputTokens = counter("output_tokens_total", "Output tokens as counted by the server.")
 	m.answerChanges = counter("answer_changes_total", "Answers other than the first.")
-	m.state = gauge("state", "What probes and the server's own counters say of the target: 1 for one state, 0 for the others.", "state")
 	m.success = gauge("success", "Whether the last probe succeeded.")
 	m.lastSuccess = gauge("last_success_timestamp_seconds", "When a probe last succeeded.")
 	m.inFlight = gauge("in_flight", "Probes in flight, 0 or 1.")
@@ -110,20 +108,10 @@ func (m *metrics) open(t Target, model string) {
 	m.inFlight.WithLabelValues(t.Name(), model)
 }
 
-func (m *metrics) setState(target, model string, now State) {
-	for _, s := range States() {
-		value := 0.0
-		if s == now {
-			value = 1
-		}
-		m.state.WithLabelValues(target, model, string(s)).Set(value)
-	}
-}
-
 // dropState removes the series of a model that a target no longer serves, or of the time when
 // it was not known, but for its counters: they have the failure after which it was asked for.
 func (m *metrics) dropState(target, model string) {
-	states := append(slices.Clone(m.latency.vecs), m.state, m.success, m.lastSuccess, m.inFlight, m.phases)
+	states := append(slices.Clone(m.latency.vecs), m.success, m.lastSuccess, m.inFlight, m.phases)
 	states.drop(prometheus.Labels{"target": target, "model": model})
 }
 

@@ -102,7 +102,7 @@ func fakeLoop(target Target, c client) (*Prober, *loop) {
 	l := newLoop(target, c, p.metrics, p.logger)
 	p.loops[target.Name()] = l
 	if l.model != "" {
-		l.open()
+		p.open(target, l.model)
 	}
 	return p, l
 }

@@ -62,7 +62,7 @@ func (e *endpoint) expect(t testing.TB, path string) {
 // quickTarget is one at url that is due every few milliseconds.
 func quickTarget(t testing.TB, url string, change func(*Spec)) Target {
 	target := makeTarget(t, func(s *Spec) {
-		s.URL = url
+		s.URL, s.Expect = url, "^ab$"
 		if change != nil {
 			change(s)
 		}

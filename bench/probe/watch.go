@@ -51,7 +51,6 @@ func (l *loop) look(ctx context.Context) bool {
 	defer l.mu.Unlock()
 	before := l.verdict.state
 	l.verdict.looked(now)
-	l.metrics.setState(l.target.Name(), l.label, l.verdict.state)
 	if l.verdict.state != before {
 		level.Warn(l.logger).Log("msg", "no first token, so the server's counters were read", "state", l.verdict.state, "running", now.running, "waiting", now.waiting)
 	}
