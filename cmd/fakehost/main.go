@@ -11,7 +11,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/cmd/fakehost/smi"
 )
 
 const usage = `fakehost stands in for a host with accelerators.
@@ -49,9 +51,10 @@ func main() {
 
 func run(args []string, stdout, stderr io.Writer) int {
 	name, rest := filepath.Base(args[0]), args[1:]
-	toolNamed := func(name string) int { return slices.IndexFunc(tools, func(t tool) bool { return t.name == name }) }
-	if toolNamed(name) < 0 && name != "vllm" && len(rest) > 0 {
+	tool, isTool := smi.Find(name)
+	if !isTool && name != "vllm" && len(rest) > 0 {
 		name, rest = rest[0], rest[1:]
+		tool, isTool = smi.Find(name)
 	}
 	st, err := openState()
 	if err != nil {
@@ -59,9 +62,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	var s server
-	switch i := toolNamed(name); {
-	case i >= 0:
-		return tools[i].run(st, rest, stdout)
+	switch {
+	case isTool:
+		return runTool(tool, st, rest, stdout)
 	case name == "vllm":
 		return s.run("fakehost vllm", "Serve an OpenAI-compatible endpoint with vLLM's continuous batching and no model.",
 			s.vllmFlags, st, rest, stderr)
@@ -71,4 +74,22 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprint(stderr, usage)
 	return 2
+}
+
+// runTool answers one call as the tool would, or misbehaves as the state folder says, and returns the exit status.
+func runTool(t *smi.Tool, st state, args []string, stdout io.Writer) int {
+	for round := 0; ; round++ {
+		a := t.Answer(st.read(t), time.Now(), round, args...)
+		time.Sleep(a.Wait)
+		for a.Hangs { // a select without cases would be called a deadlock
+			time.Sleep(time.Hour)
+		}
+		if _, err := stdout.Write(a.Text); err != nil {
+			return 1
+		}
+		if !a.GoesOn {
+			return a.Status
+		}
+		time.Sleep(time.Second)
+	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/cmd/fakehost/smi"
 )
 
 // state is the folder through which the server gives the tools its load, and a
@@ -53,30 +55,23 @@ func (s state) setting(name string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// changed returns when a file was written, and the zero time when there is none.
-func (s state) changed(name string) time.Time {
-	info, err := os.Stat(s.path(name))
-	if err != nil {
-		return time.Time{}
+// read returns what a tool is to print of.
+func (s state) read(t *smi.Tool) smi.State {
+	st := smi.State{Load: s.readLoad(), Orders: map[string]string{}}
+	for _, name := range t.Orders() {
+		st.Orders[name] = s.setting(name)
+		if info, err := os.Stat(s.path(name)); err == nil && strings.HasSuffix(name, ".card") {
+			st.Since = info.ModTime()
+		}
 	}
-	return info.ModTime()
-}
-
-// load is what a model server does to the cards.
-type load struct {
-	At          time.Time `json:"at"`
-	Busy        float64   `json:"busy"`  // share of the server's capacity in use, 0 to 1
-	Cache       float64   `json:"cache"` // share of the key-value cache in use, 0 to 1
-	PID         int       `json:"pid"`   // 0 when no server runs
-	Process     string    `json:"process"`
-	BusySeconds float64   `json:"busy_seconds"` // of full load since the folder began
+	return st
 }
 
 // loadAge is how old a load may be before the server counts as gone.
 const loadAge = 5 * time.Second
 
 // writeLoad gives the tools the load, at once, so that nobody reads half of it.
-func (s state) writeLoad(l load) error {
+func (s state) writeLoad(l smi.Load) error {
 	before := s.readLoad()
 	l.At = time.Now()
 	if !before.At.IsZero() {
@@ -97,14 +92,14 @@ func (s state) writeLoad(l load) error {
 }
 
 // readLoad returns what the server does now. Of a server that has ended only the work it has done is left.
-func (s state) readLoad() load {
-	var l load
+func (s state) readLoad() smi.Load {
+	var l smi.Load
 	data, err := os.ReadFile(s.path("load.json"))
 	if err != nil || json.Unmarshal(data, &l) != nil {
-		return load{}
+		return smi.Load{}
 	}
 	if time.Since(l.At) > loadAge {
-		return load{At: l.At, BusySeconds: l.BusySeconds}
+		return smi.Load{At: l.At, BusySeconds: l.BusySeconds}
 	}
 	return l
 }

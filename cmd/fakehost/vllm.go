@@ -18,6 +18,7 @@ import (
 	"github.com/go-kit/log"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
+	"github.com/accelerator-exporter/accelerator_exporter/cmd/fakehost/smi"
 )
 
 // server is a stand-in of a model server, as its flags say.
@@ -110,7 +111,7 @@ func (s *server) listenAndServe(ctx context.Context, handler http.Handler, logge
 
 // share writes the load for the tools and takes the fault from the state folder.
 func (s *server) share(ctx context.Context, st state, standIn *fakevllm.Server, logger log.Logger) {
-	defer func() { _ = st.writeLoad(load{}) }()
+	defer func() { _ = st.writeLoad(smi.Load{}) }()
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
 	fault, logged := "", false
@@ -145,12 +146,12 @@ func faultNamed(name string, logger log.Logger) fakevllm.Fault {
 
 // cardLoad turns the server's load into the cards'. Utilization rises steeply with
 // the first requests and flattens, as it does on a card whose batch grows.
-func cardLoad(l fakevllm.Load) load {
+func cardLoad(l fakevllm.Load) smi.Load {
 	const kernelNameLength = 15
 	const steepness = 20
 	path, _ := os.Executable()
 	name := filepath.Base(path)
-	return load{
+	return smi.Load{
 		Busy:    1 - math.Exp(-float64(l.Running)/steepness),
 		Cache:   l.KVCacheUsage,
 		PID:     os.Getpid(),

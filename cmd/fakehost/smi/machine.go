@@ -1,4 +1,4 @@
-package main
+package smi
 
 import (
 	"cmp"
@@ -41,6 +41,24 @@ var k100AI = cardModel{
 	idleMHz: 600, fullMHz: 1400, serving: 1, sick: "Not Healthy", // a process on several cards has no memory of one
 }
 
+// State is what tools print of.
+type State struct {
+	Load Load
+	// Orders are what the files of the state folder say, by their names such as mx-smi.card.
+	Orders map[string]string
+	Since  time.Time // since when cards have their faults
+}
+
+// Load is what a model server does to the cards.
+type Load struct {
+	At          time.Time `json:"at"`
+	Busy        float64   `json:"busy"`  // share of the server's capacity in use, 0 to 1
+	Cache       float64   `json:"cache"` // share of the key-value cache in use, 0 to 1
+	PID         int       `json:"pid"`   // 0 when no server runs
+	Process     string    `json:"process"`
+	BusySeconds float64   `json:"busy_seconds"` // of full load since the folder began
+}
+
 // began is when all counters were 0.
 var began = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
@@ -81,24 +99,23 @@ type slice struct {
 }
 
 // newMachine makes the cards of a tool under the load, and with what is wrong with them.
-func newMachine(st state, tool string, model cardModel) (*machine, error) {
-	faults, err := parseCardFaults(st.setting(tool + ".card"))
+func newMachine(st State, t *Tool, now time.Time) (*machine, error) {
+	faults, err := parseCardFaults(st.Orders[t.cards+".card"])
 	if err != nil {
 		return nil, err
 	}
-	l := st.readLoad()
-	m := &machine{At: time.Now(), busySeconds: l.BusySeconds, faultSince: st.changed(tool + ".card")}
+	m := &machine{At: now, busySeconds: st.Load.BusySeconds, faultSince: st.Since}
 	for i := range cardCount {
-		m.Inventory = append(m.Inventory, m.newCard(i, model, l, faults))
+		m.Inventory = append(m.Inventory, m.newCard(i, t.model, st.Load, faults))
 	}
-	if text := st.setting(tool + ".processes"); text != "" {
+	if text := st.Orders[t.cards+".processes"]; text != "" {
 		if err := m.setProcesses(text); err != nil {
 			return nil, err
 		}
 	}
-	isLost := slices.Contains(strings.Fields(st.setting(tool+".fault")), faultCardLost)
+	isLost := slices.Contains(strings.Fields(st.Orders[t.cards+".fault"]), faultCardLost)
 	for i, c := range m.Inventory {
-		if (c.Sick == "" || !model.hidesSick) && (i < cardCount-1 || !isLost) {
+		if (c.Sick == "" || !t.model.hidesSick) && (i < cardCount-1 || !isLost) {
 			m.Cards = append(m.Cards, c)
 		}
 	}
@@ -106,7 +123,7 @@ func newMachine(st state, tool string, model cardModel) (*machine, error) {
 }
 
 // newCard makes the card with index i. Cards differ a little, as real ones do, and always in the same way.
-func (m *machine) newCard(i int, model cardModel, l load, faults []cardFault) *card {
+func (m *machine) newCard(i int, model cardModel, l Load, faults []cardFault) *card {
 	bus := model.firstBus + i*model.busStep
 	c := &card{
 		machine: m, ID: i, Name: model.name, BusID: fmt.Sprintf("0000:%02X:00.0", bus),

@@ -1,12 +1,11 @@
-package main
+// Package smi prints what the vendors' tools print of a host with eight cards. It reads no file and no clock, and waits
+// for nothing.
+package smi
 
 import (
 	"bytes"
 	"embed"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,21 +18,24 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// tool is one of the vendors' tools.
-type tool struct {
+// Tool is one of the vendors' tools.
+type Tool struct {
 	name  string
-	cards string // the tool whose files of the state folder say how its cards are
+	cards string // the tool whose orders say how its cards are
 	model cardModel
 	// parse names the command of a call and the card that it is about, "" for all cards.
 	parse         func(args []string) (command, card string)
 	unknown       string // the answer to a command without a template
 	unknownStatus int
 	noCard        string // the answer about a card that is not there
+
+	templates *template.Template
+	commands  []string // that have a template
 }
 
 const npuUsage = "Usage: npu-smi info <watch|proc|-h|-m|-l|-t type> [Options...]\n"
 
-var tools = []tool{
+var tools = []Tool{
 	{
 		name: "mx-smi", cards: "mx-smi", model: c500, parse: parseMXSMI,
 		unknown: "PARSE ERROR: Argument: ARGS\n             Couldn't find match for argument\n", unknownStatus: 1,
@@ -119,70 +121,88 @@ func option(args []string, name string) string {
 	return args[i+1]
 }
 
-// commands are the names of the tool's templates.
-func (t tool) commands() []string {
-	files, _ := fs.Glob(templates, "templates/"+t.name+"/*.tmpl")
-	for i, file := range files {
-		files[i] = strings.TrimSuffix(file[strings.LastIndexByte(file, '/')+1:], ".tmpl")
+// Find returns the tool of that name, false for none.
+func Find(name string) (*Tool, bool) {
+	i := slices.IndexFunc(tools, func(t Tool) bool { return t.name == name })
+	if i < 0 {
+		return nil, false
 	}
-	return files
+	t := tools[i]
+	t.templates = template.Must(template.ParseFS(templates, "templates/"+name+"/*.tmpl"))
+	for _, file := range t.templates.Templates() {
+		if command, ok := strings.CutSuffix(file.Name(), ".tmpl"); ok {
+			t.commands = append(t.commands, command)
+		}
+	}
+	slices.Sort(t.commands)
+	return &t, true
 }
 
-// run answers one call as the tool would, or misbehaves as the state folder says, and returns the exit status.
-func (t tool) run(st state, args []string, stdout io.Writer) int {
-	commands := t.commands()
-	faults, err := parseToolFaults(st.setting(t.name+".fault"), commands)
-	if err != nil {
-		fmt.Fprintf(stdout, "%s: %v\n", t.name, err)
-		return 3
-	}
+// Orders are the names of the orders that hold for a tool.
+func (t *Tool) Orders() []string {
+	return []string{t.name + ".fault", t.cards + ".fault", t.cards + ".card", t.cards + ".processes"}
+}
+
+// Answer is what a call prints on stdout, and how it ends.
+type Answer struct {
+	Text   []byte
+	Status int
+	Wait   time.Duration // before it prints
+	Hangs  bool          // it prints nothing and never ends
+	GoesOn bool          // it prints the next round after a second, for as long as somebody reads
+}
+
+// Answer is what a call of the tool at an instant prints, or how it misbehaves. round counts from 0 for a command that
+// goes on.
+func (t *Tool) Answer(st State, now time.Time, round int, args ...string) Answer {
 	command, card := t.parse(args)
-	if !slices.Contains(commands, command) {
-		fmt.Fprint(stdout, strings.ReplaceAll(t.unknown, "ARGS", strings.Join(args, " ")))
-		return t.unknownStatus
+	faults, err := parseToolFaults(st.Orders[t.name+".fault"], t.commands)
+	switch {
+	case err != nil:
+		return t.broken(err)
+	case !slices.Contains(t.commands, command):
+		return Answer{Text: []byte(strings.ReplaceAll(t.unknown, "ARGS", strings.Join(args, " "))), Status: t.unknownStatus}
 	}
-	if misbehave(faults, command, card) {
-		return 1
-	}
-	for round := 0; ; round++ {
-		text, err := t.print(st, command, card, args, round)
-		switch {
-		case errors.Is(err, errNoCard):
-			fmt.Fprint(stdout, t.noCard)
-			return 1
-		case err != nil:
-			fmt.Fprintf(stdout, "%s: %v\n", t.name, err)
-			return 3
-		}
-		if _, err := stdout.Write(text); err != nil {
-			return 1
-		}
-		if command != "watch" { // which prints until nobody reads
-			return 0
-		}
-		time.Sleep(time.Second)
-	}
-}
-
-// misbehave does what the faults of a call say, and reports whether the call fails.
-func misbehave(faults []toolFault, command, card string) (fails bool) {
+	a := Answer{GoesOn: command == "watch"}
 	for _, f := range faults {
 		switch {
-		case !f.hits(command, card):
+		case round > 0 || !f.hits(command, card):
 		case f.kind == faultSlow:
-			time.Sleep(f.wait)
+			a.Wait += f.wait
 		case f.kind == faultExit:
-			return true
+			return Answer{Wait: a.Wait, Status: 1}
 		case f.kind == faultHang:
-			for { // a select without cases would be called a deadlock
-				time.Sleep(time.Hour)
-			}
+			return Answer{Wait: a.Wait, Hangs: true}
 		}
 	}
-	return false
+	m, err := newMachine(st, t, now.Add(a.Wait))
+	if err != nil {
+		return t.broken(err)
+	}
+	return t.print(a, call{machine: m, Args: args, Round: round}, command, card)
 }
 
-var errNoCard = errors.New("no such card")
+// print makes the text of one command.
+func (t *Tool) print(a Answer, c call, command, id string) Answer {
+	if id != "" {
+		i := slices.IndexFunc(c.Cards, func(c *card) bool { return strconv.Itoa(c.ID) == id })
+		if i < 0 {
+			return Answer{Text: []byte(t.noCard), Status: 1, Wait: a.Wait}
+		}
+		c.Card = c.Cards[i]
+	}
+	var b bytes.Buffer
+	if err := t.templates.ExecuteTemplate(&b, command+".tmpl", c); err != nil {
+		return t.broken(err)
+	}
+	a.Text = b.Bytes()
+	return a
+}
+
+// broken is the answer to an order that cannot be followed.
+func (t *Tool) broken(err error) Answer {
+	return Answer{Text: fmt.Appendf(nil, "%s: %v\n", t.name, err), Status: 3}
+}
 
 // call is what a template prints.
 type call struct {
@@ -194,26 +214,3 @@ type call struct {
 
 // Asks reports whether an argument was given.
 func (c call) Asks(arg string) bool { return slices.Contains(c.Args, arg) }
-
-// print makes the text of one command.
-func (t tool) print(st state, command, id string, args []string, round int) ([]byte, error) {
-	m, err := newMachine(st, t.cards, t.model)
-	if err != nil {
-		return nil, err
-	}
-	c := call{machine: m, Args: args, Round: round}
-	if id != "" {
-		i := slices.IndexFunc(m.Cards, func(c *card) bool { return strconv.Itoa(c.ID) == id })
-		if i < 0 {
-			return nil, errNoCard
-		}
-		c.Card = m.Cards[i]
-	}
-	all, err := template.ParseFS(templates, "templates/"+t.name+"/*.tmpl")
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	err = all.ExecuteTemplate(&b, command+".tmpl", c)
-	return b.Bytes(), err
-}
