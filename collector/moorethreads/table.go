@@ -116,7 +116,7 @@ func (p *tableParser) readLine(text string) {
 // endCard leaves out a card whose second line did not come.
 func (p *tableParser) endCard() {
 	if p.first != nil {
-		p.report.Warn("cannot read the card %.80q: its second line is missing", p.first.Text)
+		p.report.Warn("cannot read the card %.80q: its record is not whole", p.first.Text)
 		p.first = nil
 	}
 }
