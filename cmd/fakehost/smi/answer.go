@@ -58,6 +58,10 @@ var tools = []Tool{
 		name: "hy-smi", cards: "hy-smi", model: k100AI, parse: parseHYSMI,
 		unknown: "usage: hy-smi [-h] [--show...]\nhy-smi: error: unrecognized arguments: ARGS\n", unknownStatus: 2,
 	},
+	{
+		name: "mthreads-gmi", cards: "mthreads-gmi", model: s5000, parse: parseMThreadsGMI,
+		unknown: "Error: the requested operation is not available on target device\n", unknownStatus: 1,
+	},
 }
 
 // parseHYSMI takes the first flag as the command.
@@ -66,6 +70,11 @@ func parseHYSMI(args []string) (command, card string) {
 		return "table", ""
 	}
 	return strings.TrimLeft(args[0], "-"), ""
+}
+
+func parseMThreadsGMI(args []string) (command, card string) {
+	commands := map[string]string{"": "table", "--query --json": "query"}
+	return commands[strings.Join(args, " ")], ""
 }
 
 // mxCounters are the flags of mx-smi that go together in one call.
