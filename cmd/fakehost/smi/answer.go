@@ -58,6 +58,10 @@ var tools = []Tool{
 		name: "hy-smi", cards: "hy-smi", model: k100AI, parse: parseHYSMI,
 		unknown: "usage: hy-smi [-h] [--show...]\nhy-smi: error: unrecognized arguments: ARGS\n", unknownStatus: 2,
 	},
+	{
+		name: "ixsmi", cards: "ixsmi", model: biV150, parse: parseIXSMI,
+		unknown: "Invalid combination of input arguments. Please run 'ixsmi -h' for help.\n", unknownStatus: 2,
+	},
 }
 
 // parseHYSMI takes the first flag as the command.
