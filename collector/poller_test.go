@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
@@ -379,4 +380,35 @@ func TestEndDuringAPoll(t *testing.T) {
 	if h.isShown() || h.status().Polled {
 		t.Errorf("a poll that was interrupted counts: %+v", h.status())
 	}
+}
+
+// A build that refuses the table, or knows a field by its other name alone, is asked by the next arguments, and by those from
+// then on: its cards would be gone for the name of one field.
+func TestRefusedTableIsAskedOtherwise(t *testing.T) {
+	v := vendorNamed("iluvatar")
+	lists := v.Table.Args(model.Device{})
+	answers := map[string]answering{
+		strings.Join(lists[0], " "): prints("Invalid combination of input arguments. Please run 'ixsmi -h' for help.\n"),
+		strings.Join(lists[1], " "): prints("Field \"gpu.power.draw\" is not a valid field to query.\n\n"),
+		strings.Join(lists[2], " "): prints(string(modeltest.Read(t, "iluvatar/testdata/query-power.txt"))),
+	}
+	synctest.Test(t, func(t *testing.T) {
+		tool := &scripted{answer: func(ctx context.Context, args []string) (process.Output, error) {
+			if answer := answers[strings.Join(args, " ")]; answer != nil {
+				return answer(ctx, args)
+			}
+			return process.Output{ExitCode: 1}, nil
+		}}
+		c := newScripted(options(), VendorOptions{Vendor: v, Command: "ixsmi"}, tool, nil)
+		start(t, c)
+		time.Sleep(35 * time.Second)
+		if want := `accelerator_power_watts{device="1",vendor="iluvatar"} 287.41`; !strings.Contains(scrape(t, c), want) {
+			t.Errorf("no %s", want)
+		}
+		for i, want := range []int{1, 1, 4} {
+			if n := tool.asked(strings.Join(lists[i], " ")); n != want {
+				t.Errorf("asked by the arguments %d %d times, want %d", i, n, want)
+			}
+		}
+	})
 }

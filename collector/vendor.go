@@ -81,6 +81,7 @@ type vendorSource struct {
 	containers     *containers // nil where it is off
 
 	// Of the goroutine that polls.
+	variant    int             // the table's argument list that was not refused
 	report     model.Report    // the last main table, with what every poll adds to it
 	known      []model.Device  // cards of the last table, and the missing ones
 	placements host.Placements // where the processes of report run
@@ -92,7 +93,7 @@ type vendorSource struct {
 // read asks for the main table and joins it with what the other commands have answered.
 func (v *vendorSource) read(ctx context.Context) (result[model.Snapshot], error) {
 	start := time.Now()
-	a := v.table.call(ctx, v.Table, v.Table.Args(model.Device{})[0], nil)
+	a := v.askTable(ctx)
 	taken := time.Now()
 	if a.err == nil {
 		for _, t := range v.tools() { // as printed: what is added later makes no other card of one
@@ -112,6 +113,18 @@ func (v *vendorSource) read(ctx context.Context) (result[model.Snapshot], error)
 	warnings := a.report.Warnings
 	warnings.Join(s.Warnings)
 	return result[model.Snapshot]{value: s, taken: taken, warnings: warnings}, nil
+}
+
+// askTable asks for the main table by the arguments that were not refused, else by the next ones.
+func (v *vendorSource) askTable(ctx context.Context) (a answer) {
+	lists := v.Table.Args(model.Device{})
+	for range lists {
+		if a = v.table.call(ctx, v.Table, lists[v.variant], nil); !isRefusal(a.err) {
+			return a
+		}
+		v.variant = (v.variant + 1) % len(lists)
+	}
+	return a
 }
 
 // between has the other commands asked. The cards of an inventory that has come are shown at once.
