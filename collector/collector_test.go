@@ -59,6 +59,12 @@ func machine(t testing.TB, tool string) func(context.Context, []string) (process
 		}
 		files["--showmeminfo vram"], files["--showrasinfo all"] = "hygon/testdata/showmeminfo.txt", "hygon/testdata/showrasinfo.txt"
 	}
+	if tool == "ixsmi" {
+		files = map[string]string{
+			"": "iluvatar/testdata/table-lost.txt", "-q -x": "iluvatar/testdata/xml-lost.txt", "topo -m": "iluvatar/testdata/topo-x4.txt",
+			"--query-gpu=index,pci.bus_id,temperature.memory --format=csv": "iluvatar/testdata/temp-x4.txt",
+		}
+	}
 	if tool == "mthreads-gmi" {
 		files = map[string]string{"": "moorethreads/testdata/table-b.txt", "--query --json": "moorethreads/testdata/query.txt"}
 	}
@@ -155,7 +161,7 @@ func TestScrape(t *testing.T) {
 
 // What is asked beside a table, and what a tool's own help leads to, is in the same scrape.
 func TestScrapeOfOtherVendors(t *testing.T) {
-	for vendor, tool := range map[string]string{"hygon": "hy-smi", "nvidia": "nvidia-smi", "moorethreads": "mthreads-gmi"} {
+	for vendor, tool := range map[string]string{"hygon": "hy-smi", "nvidia": "nvidia-smi", "iluvatar": "ixsmi", "moorethreads": "mthreads-gmi"} {
 		var b bytes.Buffer
 		for _, f := range gathered(t, vendor, tool, func(_ string, out []byte) []byte { return out }) {
 			if strings.HasSuffix(f.GetName(), "_seconds") { // instants and durations
@@ -274,7 +280,10 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 // BenchmarkParseTable reads a main table of each vendor.
 func BenchmarkParseTable(b *testing.B) {
-	for i, file := range []string{"metax/testdata/table-2.2.9.txt", "ascend/testdata/info-910b-23.0.txt", "nvidia/testdata/table-x2.txt", "hygon/testdata/table-6.3.txt", "moorethreads/testdata/table-b.txt"} {
+	for i, file := range []string{
+		"metax/testdata/table-2.2.9.txt", "ascend/testdata/info-910b-23.0.txt", "nvidia/testdata/table-x2.txt", "hygon/testdata/table-6.3.txt",
+		"iluvatar/testdata/table-lost.txt", "moorethreads/testdata/table-b.txt",
+	} {
 		v, out := Vendors()[i], modeltest.Read(b, file)
 		b.Run(v.Name, func(b *testing.B) {
 			b.SetBytes(int64(len(out)))

@@ -208,8 +208,9 @@ func TestDetailsPlan(t *testing.T) {
 		"metax":        {"": {ID: "3"}},
 		"nvidia":       {"": {ID: "3"}},
 		"hygon":        {"": {ID: "3"}},
-		"moorethreads": {"": {ID: "3"}},
 		"ascend":       {"A3": dev(t, "7 3.1 hbm"), "950": dev(t, "9 9 hbm"), "no number": dev(t, "3.1 3.1 hbm")},
+		"iluvatar":     {"": {ID: "3"}},
+		"moorethreads": {"": {ID: "3"}},
 	}
 	for _, v := range Vendors() {
 		for _, kind := range slices.Sorted(maps.Keys(kinds[v.Name])) {

@@ -29,9 +29,10 @@ for vendor in ${DEMO_VENDORS:-metax ascend}; do
 	ascend) tools='npu-smi hccn_tool' ;;
 	hygon) tools=hy-smi ;;
 	nvidia) tools=nvidia-smi ;;
+	iluvatar) tools=ixsmi ;;
 	moorethreads) tools=mthreads-gmi ;;
 	*)
-		echo "DEMO_VENDORS: no vendor $vendor: metax, ascend, hygon, nvidia or moorethreads" >&2
+		echo "DEMO_VENDORS: no vendor $vendor: metax, ascend, hygon, nvidia, iluvatar or moorethreads" >&2
 		exit 2
 		;;
 	esac

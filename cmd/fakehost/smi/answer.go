@@ -59,6 +59,10 @@ var tools = []Tool{
 		unknown: "usage: hy-smi [-h] [--show...]\nhy-smi: error: unrecognized arguments: ARGS\n", unknownStatus: 2,
 	},
 	{
+		name: "ixsmi", cards: "ixsmi", model: biV150, parse: parseIXSMI,
+		unknown: "Invalid combination of input arguments. Please run 'ixsmi -h' for help.\n", unknownStatus: 2,
+	},
+	{
 		name: "mthreads-gmi", cards: "mthreads-gmi", model: s5000, parse: parseMThreadsGMI,
 		unknown: "Error: the requested operation is not available on target device\n", unknownStatus: 1,
 	},
