@@ -20,9 +20,6 @@ func commands() []model.Command {
 	}
 }
 
-// isThere reports whether a card was not lost in the last table.
-func isThere(d *model.Device) bool { return d.Health == nil }
-
 func parseTopology(out []byte) (model.Report, error) {
 	return smitext.ParseTopology(out, smitext.GPUMatrix())
 }

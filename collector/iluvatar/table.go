@@ -106,3 +106,6 @@ func lost(power string) *model.Health {
 	}
 	return &model.Health{State: drawn}
 }
+
+// isThere reports whether a card was not lost in the last table.
+func isThere(d *model.Device) bool { return d.Health == nil }
