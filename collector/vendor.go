@@ -92,7 +92,12 @@ type vendorSource struct {
 // read asks for the main table and joins it with what the other commands have answered.
 func (v *vendorSource) read(ctx context.Context) (result[model.Snapshot], error) {
 	start := time.Now()
-	a := v.table.call(ctx, v.Table, v.Table.Args(model.Device{})[0], nil)
+	var a answer
+	for _, args := range v.Table.Args(model.Device{}) {
+		if a = v.table.call(ctx, v.Table, args, nil); !isRefusal(a.err) {
+			break
+		}
+	}
 	taken := time.Now()
 	if a.err == nil {
 		for _, t := range v.tools() { // as printed: what is added later makes no other card of one
