@@ -26,7 +26,7 @@ const (
 	ByteRate  // bytes each second
 	BitRate   // bits each second
 	Decibels
-	Lanes // x16, with the letter before the number
+	Lanes // x16 or 16x
 )
 
 var (
@@ -54,8 +54,13 @@ var scales = map[string]scale{
 	"MB": {Bytes, 1 << 20, 1}, "MiB": {Bytes, 1 << 20, 1},
 	"GB": {Bytes, 1 << 30, 1}, "GiB": {Bytes, 1 << 30, 1},
 	"MHz": {Hertz, 1e6, 1}, "MHZ": {Hertz, 1e6, 1}, "Mhz": {Hertz, 1e6, 1},
-	"GT/s": {Transfers, 1e9, 1}, "MBytes/s": {ByteRate, 1 << 20, 1},
+	"GT/s": {Transfers, 1e9, 1}, "x": {Lanes, 1, 1}, "MBytes/s": {ByteRate, 1 << 20, 1},
 	"Mb/s": {BitRate, 1e6, 1}, "Gb/s": {BitRate, 1e9, 1}, "Gbps": {BitRate, 1e9, 1}, "G": {BitRate, 1e9, 1},
+}
+
+// PCIeGenerations are the transfers a second of a lane, by the generation of PCIe that a tool prints.
+func PCIeGenerations() map[string]float64 {
+	return map[string]float64{"1": 2.5e9, "2": 5e9, "3": 8e9, "4": 16e9, "5": 32e9, "6": 64e9}
 }
 
 // isSymbol reports whether s is how a unit is written behind a number in the main tables:
