@@ -15,6 +15,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/host"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/hygon"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/kube"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/kunlunxin"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/metax"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/nvidia"
@@ -23,7 +24,7 @@ import (
 
 // Vendors is the one list a new vendor is added to, in the order of their flags.
 func Vendors() []model.Vendor {
-	return []model.Vendor{metax.Vendor(), ascend.Vendor(), nvidia.Vendor(), hygon.Vendor()}
+	return []model.Vendor{metax.Vendor(), ascend.Vendor(), nvidia.Vendor(), hygon.Vendor(), kunlunxin.Vendor()}
 }
 
 // Options says what to collect. Interval, InventoryInterval and Timeout must be

@@ -84,7 +84,7 @@ func cardsOf(t testing.TB, name string, scope model.Scope) []model.Device {
 	t.Helper()
 	twoDies := "0 0.0 hbm,1 0.1 hbm"
 	switch {
-	case strings.HasPrefix(name, "metax-"):
+	case strings.HasPrefix(name, "metax-"), strings.HasPrefix(name, "kunlunxin-"):
 		return devs(t, "0 0000:08:00.0,1 0000:09:00.0")
 	case strings.Contains(name, "-950"):
 		return devs(t, "9 9 hbm")
@@ -205,10 +205,11 @@ func TestDetailsPlan(t *testing.T) {
 		fmt.Fprintf(&b, "%s %s for each %s every %s, %s: %q\n", vendor, d.Name, scope, every, level, d.Args(card))
 	}
 	kinds := map[string]map[string]model.Device{
-		"metax":  {"": {ID: "3"}},
-		"nvidia": {"": {ID: "3"}},
-		"hygon":  {"": {ID: "3"}},
-		"ascend": {"A3": dev(t, "7 3.1 hbm"), "950": dev(t, "9 9 hbm"), "no number": dev(t, "3.1 3.1 hbm")},
+		"metax":     {"": {ID: "3"}},
+		"nvidia":    {"": {ID: "3"}},
+		"hygon":     {"": {ID: "3"}},
+		"kunlunxin": {"": {ID: "3"}},
+		"ascend":    {"A3": dev(t, "7 3.1 hbm"), "950": dev(t, "9 9 hbm"), "no number": dev(t, "3.1 3.1 hbm")},
 	}
 	for _, v := range Vendors() {
 		for _, kind := range slices.Sorted(maps.Keys(kinds[v.Name])) {

@@ -58,6 +58,15 @@ var tools = []Tool{
 		name: "hy-smi", cards: "hy-smi", model: k100AI, parse: parseHYSMI,
 		unknown: "usage: hy-smi [-h] [--show...]\nhy-smi: error: unrecognized arguments: ARGS\n", unknownStatus: 2,
 	},
+	{
+		name: "xpu_smi", cards: "xpu_smi", model: p800, parse: parseXPUSMI,
+		unknown: "xpu_smi: unrecognized option 'ARGS'\nUsage: xpu-smi [options]\n", unknownStatus: 1,
+	},
+}
+
+func parseXPUSMI(args []string) (command, card string) {
+	commands := map[string]string{"": "table", "-m": "machine", "-L": "list", "-q": "query", "topo -m": "topology"}
+	return commands[strings.Join(args, " ")], ""
 }
 
 // parseHYSMI takes the first flag as the command.
