@@ -164,18 +164,18 @@ type Answer struct {
 // Answer is what a call of the tool at an instant prints, or how it misbehaves. round counts from 0 for a command that
 // goes on.
 func (t *Tool) Answer(st State, now time.Time, round int, args ...string) Answer {
+	command, card := t.parse(args)
 	faults, err := parseToolFaults(st.Orders[t.name+".fault"], t.commands)
-	if err != nil {
+	switch {
+	case err != nil:
 		return t.broken(err)
-	}
-	command, id := t.parse(args)
-	if !slices.Contains(t.commands, command) {
+	case !slices.Contains(t.commands, command):
 		return Answer{Text: []byte(strings.ReplaceAll(t.unknown, "ARGS", strings.Join(args, " "))), Status: t.unknownStatus}
 	}
 	a := Answer{GoesOn: command == "watch"}
 	for _, f := range faults {
 		switch {
-		case round > 0 || !f.hits(command, id):
+		case round > 0 || !f.hits(command, card):
 		case f.kind == faultSlow:
 			a.Wait += f.wait
 		case f.kind == faultExit:
@@ -188,13 +188,17 @@ func (t *Tool) Answer(st State, now time.Time, round int, args ...string) Answer
 	if err != nil {
 		return t.broken(err)
 	}
-	c := call{machine: m, Args: args, Round: round}
+	return t.print(a, call{machine: m, Args: args, Round: round}, command, card)
+}
+
+// print makes the text of one command.
+func (t *Tool) print(a Answer, c call, command, id string) Answer {
 	if id != "" {
-		i := slices.IndexFunc(m.Cards, func(c *card) bool { return strconv.Itoa(c.ID) == id })
+		i := slices.IndexFunc(c.Cards, func(c *card) bool { return strconv.Itoa(c.ID) == id })
 		if i < 0 {
-			return Answer{Text: []byte(t.noCard), Status: 1}
+			return Answer{Text: []byte(t.noCard), Status: 1, Wait: a.Wait}
 		}
-		c.Card = m.Cards[i]
+		c.Card = c.Cards[i]
 	}
 	var b bytes.Buffer
 	if err := t.templates.ExecuteTemplate(&b, command+".tmpl", c); err != nil {
