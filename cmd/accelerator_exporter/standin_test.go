@@ -319,7 +319,7 @@ func (r *toolRunner) answer(round int, args []string) (a smi.Answer, whole []byt
 	lines := bytes.SplitAfter(whole, []byte("\n"))
 	middle := len(lines) / 2
 	if r.live {
-		middle = r.calls % len(lines)
+		middle = int(now.Unix()/7) % len(lines) // by the clock, which is the same in each run
 	}
 	half := bytes.Join(lines[:middle], nil)
 	switch f := r.faults[r.names[call]]; {

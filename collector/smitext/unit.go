@@ -45,7 +45,7 @@ type scale struct {
 // scales are by symbol. Memory is binary throughout, and so is MetaX's traffic: MetaX and Ascend
 // divide by 1024 and write MB or MiB as they please, NVIDIA and Hygon write MiB. Links and networks are decimal.
 var scales = map[string]scale{
-	"%": {Percent, 1, 100}, "C": {Celsius, 1, 1}, "c": {Celsius, 1, 1}, "page": {Pages, 1, 1}, "dB": {Decibels, 1, 1},
+	"%": {Percent, 1, 100}, "C": {Celsius, 1, 1}, "c": {Celsius, 1, 1}, "page": {Pages, 1, 1}, "dB": {Decibels, 1, 1}, "x": {Lanes, 1, 1},
 	"W": {Watts, 1, 1}, "mW": {Watts, 1, 1e3},
 	"V": {Volts, 1, 1}, "mV": {Volts, 1, 1e3},
 	"A": {Amperes, 1, 1}, "mA": {Amperes, 1, 1e3},
@@ -54,7 +54,7 @@ var scales = map[string]scale{
 	"MB": {Bytes, 1 << 20, 1}, "MiB": {Bytes, 1 << 20, 1},
 	"GB": {Bytes, 1 << 30, 1}, "GiB": {Bytes, 1 << 30, 1},
 	"MHz": {Hertz, 1e6, 1}, "MHZ": {Hertz, 1e6, 1}, "Mhz": {Hertz, 1e6, 1},
-	"GT/s": {Transfers, 1e9, 1}, "x": {Lanes, 1, 1}, "MBytes/s": {ByteRate, 1 << 20, 1},
+	"GT/s": {Transfers, 1e9, 1}, "MBytes/s": {ByteRate, 1 << 20, 1},
 	"Mb/s": {BitRate, 1e6, 1}, "Gb/s": {BitRate, 1e9, 1}, "Gbps": {BitRate, 1e9, 1}, "G": {BitRate, 1e9, 1},
 }
 

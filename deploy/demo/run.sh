@@ -30,8 +30,9 @@ for vendor in ${DEMO_VENDORS:-metax ascend}; do
 	hygon) tools=hy-smi ;;
 	nvidia) tools=nvidia-smi ;;
 	kunlunxin) tools=xpu_smi ;;
+	moorethreads) tools=mthreads-gmi ;;
 	*)
-		echo "DEMO_VENDORS: no vendor $vendor: metax, ascend, hygon, nvidia or kunlunxin" >&2
+		echo "DEMO_VENDORS: no vendor $vendor: metax, ascend, hygon, nvidia, kunlunxin or moorethreads" >&2
 		exit 2
 		;;
 	esac

@@ -62,11 +62,10 @@ var tools = []Tool{
 		name: "xpu_smi", cards: "xpu_smi", model: p800, parse: parseXPUSMI,
 		unknown: "xpu_smi: unrecognized option 'ARGS'\nUsage: xpu-smi [options]\n", unknownStatus: 1,
 	},
-}
-
-func parseXPUSMI(args []string) (command, card string) {
-	commands := map[string]string{"": "table", "-m": "machine", "-L": "list", "-q": "query", "topo -m": "topology"}
-	return commands[strings.Join(args, " ")], ""
+	{
+		name: "mthreads-gmi", cards: "mthreads-gmi", model: s5000, parse: parseMThreadsGMI,
+		unknown: "Error: the requested operation is not available on target device\n", unknownStatus: 1,
+	},
 }
 
 // parseHYSMI takes the first flag as the command.
@@ -75,6 +74,16 @@ func parseHYSMI(args []string) (command, card string) {
 		return "table", ""
 	}
 	return strings.TrimLeft(args[0], "-"), ""
+}
+
+func parseXPUSMI(args []string) (command, card string) {
+	commands := map[string]string{"": "table", "-m": "machine", "-L": "list", "-q": "query", "topo -m": "topology"}
+	return commands[strings.Join(args, " ")], ""
+}
+
+func parseMThreadsGMI(args []string) (command, card string) {
+	commands := map[string]string{"": "table", "--query --json": "query"}
+	return commands[strings.Join(args, " ")], ""
 }
 
 // mxCounters are the flags of mx-smi that go together in one call.

@@ -46,6 +46,11 @@ var p800 = cardModel{
 	idleMHz: 1450, fullMHz: 1450, serving: cardCount,
 }
 
+var s5000 = cardModel{
+	name: "MTT S5000", firstBus: 0x18, busStep: 0x12, idleWatts: 96, fullWatts: 870, idleMiB: 0, modelMiB: 62000, cacheMiB: 9000, totalMiB: 81920,
+	idleMHz: 400, fullMHz: 1750, serving: cardCount,
+}
+
 // State is what tools print of.
 type State struct {
 	Load Load
