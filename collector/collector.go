@@ -16,6 +16,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/hygon"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/iluvatar"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/kube"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/kunlunxin"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/metax"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/moorethreads"
@@ -25,7 +26,9 @@ import (
 
 // Vendors is the one list a new vendor is added to, in the order of their flags.
 func Vendors() []model.Vendor {
-	return []model.Vendor{metax.Vendor(), ascend.Vendor(), nvidia.Vendor(), hygon.Vendor(), iluvatar.Vendor(), moorethreads.Vendor()}
+	return []model.Vendor{
+		metax.Vendor(), ascend.Vendor(), nvidia.Vendor(), hygon.Vendor(), iluvatar.Vendor(), kunlunxin.Vendor(), moorethreads.Vendor(),
+	}
 }
 
 // Options says what to collect. Interval, InventoryInterval and Timeout must be

@@ -65,6 +65,12 @@ func machine(t testing.TB, tool string) func(context.Context, []string) (process
 			"--query-gpu=index,pci.bus_id,temperature.memory --format=csv": "iluvatar/testdata/temp-x4.txt",
 		}
 	}
+	if tool == "xpu_smi" {
+		files = map[string]string{
+			"": "kunlunxin/testdata/table-p800.txt", "-m": "kunlunxin/testdata/machine-p800.txt", "-L": "kunlunxin/testdata/list.txt",
+			"topo -m": "kunlunxin/testdata/topo.txt", "-q": "testdata/details/kunlunxin-query.txt",
+		}
+	}
 	if tool == "mthreads-gmi" {
 		files = map[string]string{"": "moorethreads/testdata/table-b.txt", "--query --json": "moorethreads/testdata/query.txt"}
 	}
@@ -161,7 +167,7 @@ func TestScrape(t *testing.T) {
 
 // What is asked beside a table, and what a tool's own help leads to, is in the same scrape.
 func TestScrapeOfOtherVendors(t *testing.T) {
-	for vendor, tool := range map[string]string{"hygon": "hy-smi", "nvidia": "nvidia-smi", "iluvatar": "ixsmi", "moorethreads": "mthreads-gmi"} {
+	for vendor, tool := range map[string]string{"hygon": "hy-smi", "nvidia": "nvidia-smi", "iluvatar": "ixsmi", "kunlunxin": "xpu_smi", "moorethreads": "mthreads-gmi"} {
 		var b bytes.Buffer
 		for _, f := range gathered(t, vendor, tool, func(_ string, out []byte) []byte { return out }) {
 			if strings.HasSuffix(f.GetName(), "_seconds") { // instants and durations
@@ -172,6 +178,32 @@ func TestScrapeOfOtherVendors(t *testing.T) {
 			}
 		}
 		compare(t, filepath.Join("testdata", "scrape-"+vendor+".golden.txt"), b.String())
+	}
+}
+
+// A build that lacks one of a vendor's two outputs, or prints it in a way that nobody has met, shows its cards by the other.
+func TestTableIsAskedInOtherWays(t *testing.T) {
+	const usage = "xpu_smi: unrecognized option\nUsage: xpu-smi [options]\n"
+	layout := string(modeltest.Read(t, "kunlunxin/testdata/not-layout.txt"))
+	for name, c := range map[string]struct{ args, answer, has, lacks string }{
+		"the table is refused":  {"", usage, `accelerator_power_watts{device="7",vendor="kunlunxin"} 266`, "accelerator_tool_info{"},
+		"the table is unknown":  {"", layout, `accelerator_clock_hertz{clock="core",device="7",vendor="kunlunxin"} 1.45e+09`, "accelerator_tool_info{"},
+		"the lines are refused": {"-m", usage, `accelerator_power_watts{device="0",vendor="kunlunxin"} 266`, `sensor="hbm"`},
+	} {
+		var b strings.Builder
+		for _, f := range gathered(t, "kunlunxin", "xpu_smi", func(args string, out []byte) []byte {
+			if args == c.args {
+				return []byte(c.answer)
+			}
+			return out
+		}) {
+			if _, err := expfmt.MetricFamilyToText(&b, f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if text := b.String(); !strings.Contains(text, c.has) || strings.Contains(text, c.lacks) {
+			t.Errorf("%s: no %s, or there is %s:\n%s", name, c.has, c.lacks, text)
+		}
 	}
 }
 
@@ -192,7 +224,7 @@ func TestEveryReadingIsAMetric(t *testing.T) {
 		read := map[model.Metric]bool{}
 		for _, file := range modeltest.Glob(t, filepath.Join(v.Name, "testdata", "*.txt")) {
 			for _, c := range slices.Concat([]model.Command{v.Table}, v.Commands) {
-				report, _ := c.Parse(modeltest.Read(t, file), []model.Device{{ID: "0"}})
+				report, _ := c.Parse(modeltest.Read(t, file), []model.Device{{ID: "0", BusID: "0000:08:00.0"}})
 				for _, d := range report.Devices {
 					for _, r := range d.Readings {
 						read[r.Metric] = true
@@ -282,7 +314,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 func BenchmarkParseTable(b *testing.B) {
 	for i, file := range []string{
 		"metax/testdata/table-2.2.9.txt", "ascend/testdata/info-910b-23.0.txt", "nvidia/testdata/table-x2.txt", "hygon/testdata/table-6.3.txt",
-		"iluvatar/testdata/table-lost.txt", "moorethreads/testdata/table-b.txt",
+		"iluvatar/testdata/table-lost.txt", "kunlunxin/testdata/table-p800.txt", "moorethreads/testdata/table-b.txt",
 	} {
 		v, out := Vendors()[i], modeltest.Read(b, file)
 		b.Run(v.Name, func(b *testing.B) {

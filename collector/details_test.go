@@ -84,7 +84,7 @@ func cardsOf(t testing.TB, name string, scope model.Scope) []model.Device {
 	t.Helper()
 	twoDies := "0 0.0 hbm,1 0.1 hbm"
 	switch {
-	case strings.HasPrefix(name, "metax-"):
+	case strings.HasPrefix(name, "metax-"), strings.HasPrefix(name, "kunlunxin-"):
 		return devs(t, "0 0000:08:00.0,1 0000:09:00.0")
 	case strings.Contains(name, "-950"):
 		return devs(t, "9 9 hbm")
@@ -208,6 +208,7 @@ func TestDetailsPlan(t *testing.T) {
 		"metax":        {"": {ID: "3"}},
 		"nvidia":       {"": {ID: "3"}},
 		"hygon":        {"": {ID: "3"}},
+		"kunlunxin":    {"": {ID: "3"}},
 		"ascend":       {"A3": dev(t, "7 3.1 hbm"), "950": dev(t, "9 9 hbm"), "no number": dev(t, "3.1 3.1 hbm")},
 		"iluvatar":     {"": {ID: "3"}},
 		"moorethreads": {"": {ID: "3"}},

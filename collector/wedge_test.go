@@ -48,6 +48,7 @@ func TestWedgedTool(t *testing.T) {
 		{"nvidia", "nvidia-smi", "--query-gpu=*temperature.gpu*", "90"}, // a row that is whole is a card
 		{"hygon", "hy-smi", "''", "280"},
 		{"iluvatar", "ixsmi", "''", "650"},
+		{"kunlunxin", "xpu_smi", "''", "700"},
 		{"moorethreads", "mthreads-gmi", "''", "500"},
 	} {
 		for name, w := range wedges() {

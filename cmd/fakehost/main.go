@@ -1,7 +1,7 @@
 // Command fakehost stands in for the hardware and the model server of a host with
 // accelerators. It is one binary with several names: fakehost vllm serves an
 // OpenAI-compatible endpoint whose load drives what fakehost mx-smi, npu-smi, hccn_tool,
-// hy-smi, nvidia-smi, ixsmi and mthreads-gmi print. Called by a link with the name of a tool it is that
+// hy-smi, nvidia-smi, ixsmi, xpu_smi and mthreads-gmi print. Called by a link with the name of a tool it is that
 // tool. fakehost pace is the same server on a fixed schedule, which it serves, for
 // checking a load generator.
 package main
@@ -26,6 +26,7 @@ usage: fakehost vllm [flags]      serve the stand-in of vLLM (see fakehost vllm 
        fakehost hy-smi [args]     print as hy-smi does
        fakehost nvidia-smi [args] print as nvidia-smi does
        fakehost ixsmi [args]      print as ixsmi does
+       fakehost xpu_smi [args]    print as xpu_smi does
        fakehost mthreads-gmi [args]
                                   print as mthreads-gmi does
 

@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	gpuLine      = regexp.MustCompile(`^GPU#(\d+) .*?([[:xdigit:]]{4,8}:[[:xdigit:]]{2}:[[:xdigit:]]{2}\.[[:xdigit:]])$`)
+	cardLine     = regexp.MustCompile(`^(?:GPU#(\d+) .*?|XPU )([[:xdigit:]]{4,8}:[[:xdigit:]]{2}:[[:xdigit:]]{2}\.[[:xdigit:]])$`)
 	devicePrefix = regexp.MustCompile(`^\[(?:devid|device) (\d+)\]`)
 	keyWithUnit  = regexp.MustCompile(`^(.*\S)\s*\(([^()]*)\)$`)
 )
@@ -43,7 +43,7 @@ func (r *keyValueReader) readLine(line string) {
 	if text == "" {
 		return
 	}
-	if m := gpuLine.FindStringSubmatch(text); m != nil {
+	if m := cardLine.FindStringSubmatch(text); m != nil {
 		r.startCard(m[1], m[2])
 		return
 	}

@@ -58,7 +58,7 @@ var scales = map[string]scale{
 	"Mb/s": {BitRate, 1e6, 1}, "Gb/s": {BitRate, 1e9, 1}, "Gbps": {BitRate, 1e9, 1}, "G": {BitRate, 1e9, 1},
 }
 
-// PCIeGenerations are the transfers a second of a PCIe link, by its generation.
+// PCIeGenerations are the transfers a second of a lane, by the generation of PCIe that a tool prints.
 func PCIeGenerations() map[string]float64 {
 	return map[string]float64{"1": 2.5e9, "2": 5e9, "3": 8e9, "4": 16e9, "5": 32e9, "6": 64e9}
 }

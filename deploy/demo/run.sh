@@ -30,9 +30,10 @@ for vendor in ${DEMO_VENDORS:-metax ascend}; do
 	hygon) tools=hy-smi ;;
 	nvidia) tools=nvidia-smi ;;
 	iluvatar) tools=ixsmi ;;
+	kunlunxin) tools=xpu_smi ;;
 	moorethreads) tools=mthreads-gmi ;;
 	*)
-		echo "DEMO_VENDORS: no vendor $vendor: metax, ascend, hygon, nvidia, iluvatar or moorethreads" >&2
+		echo "DEMO_VENDORS: no vendor $vendor: metax, ascend, hygon, nvidia, iluvatar, kunlunxin or moorethreads" >&2
 		exit 2
 		;;
 	esac

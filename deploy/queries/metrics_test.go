@@ -28,6 +28,7 @@ var expositions = []string{
 	"collector/testdata/scrape-hygon.golden.txt",
 	"collector/testdata/scrape-nvidia.golden.txt",
 	"collector/testdata/scrape-iluvatar.golden.txt",
+	"collector/testdata/scrape-kunlunxin.golden.txt",
 	"collector/testdata/scrape-moorethreads.golden.txt",
 	"cmd/accelbench/testdata/metrics.golden",
 	"bench/fakevllm/testdata/metrics.golden",

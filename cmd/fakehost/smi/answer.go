@@ -63,6 +63,10 @@ var tools = []Tool{
 		unknown: "Invalid combination of input arguments. Please run 'ixsmi -h' for help.\n", unknownStatus: 2,
 	},
 	{
+		name: "xpu_smi", cards: "xpu_smi", model: p800, parse: parseXPUSMI,
+		unknown: "xpu_smi: unrecognized option 'ARGS'\nUsage: xpu-smi [options]\n", unknownStatus: 1,
+	},
+	{
 		name: "mthreads-gmi", cards: "mthreads-gmi", model: s5000, parse: parseMThreadsGMI,
 		unknown: "Error: the requested operation is not available on target device\n", unknownStatus: 1,
 	},
@@ -74,6 +78,11 @@ func parseHYSMI(args []string) (command, card string) {
 		return "table", ""
 	}
 	return strings.TrimLeft(args[0], "-"), ""
+}
+
+func parseXPUSMI(args []string) (command, card string) {
+	commands := map[string]string{"": "table", "-m": "machine", "-L": "list", "-q": "query", "topo -m": "topology"}
+	return commands[strings.Join(args, " ")], ""
 }
 
 func parseMThreadsGMI(args []string) (command, card string) {
