@@ -287,6 +287,44 @@ func TestWarningsOfCommands(t *testing.T) {
 	})
 }
 
+// A host whose tool refuses what leads has its cards by what it can print, and what leads again when the tool may be another
+// version. A refusal is no failure, and is not repeated at every poll.
+func TestTableByOtherArguments(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		well := machine(t, "efsmi")
+		refused := func(ctx context.Context, args []string) (process.Output, error) {
+			if len(args) == 1 && args[0] == "-q" {
+				return process.Output{Stderr: []byte("efsmi: unrecognized option '-q'\n"), ExitCode: 1}, nil
+			}
+			return well(ctx, args)
+		}
+		tool := &scripted{answer: refused}
+		c := newScripted(options(), VendorOptions{Vendor: vendorNamed("enflame"), Command: "efsmi"}, tool, nil)
+		start(t, c)
+		asked := 0
+		for _, step := range []struct {
+			answer           answering
+			shown, hasHealth bool
+			isAskedEveryPoll bool
+		}{{refused, true, false, false}, {fails(failure.Driver), false, false, true}, {well, true, true, true}} {
+			tool.set(step.answer)
+			time.Sleep(time.Minute)
+			n := tool.asked("-q") - asked
+			asked += n
+			if s := c.Statuses()[0]; s.Success != step.shown || s.Warnings != 0 || n == 0 || n > 1 != step.isAskedEveryPoll {
+				t.Errorf("asked %d times for the query, and the status is %+v", n, s)
+			}
+			text := scrape(t, c)
+			if got := strings.Contains(text, `accelerator_power_watts{device="1",vendor="enflame"} `); got != step.shown {
+				t.Errorf("cards are shown: %t, want %t", got, step.shown)
+			}
+			if got := strings.Contains(text, `accelerator_healthy{device="1",vendor="enflame"} 1`); got != step.hasHealth {
+				t.Errorf("health is shown: %t, want %t", got, step.hasHealth)
+			}
+		}
+	})
+}
+
 // Nothing but inventories is asked where details are off, and serial numbers only where they are wanted.
 func TestLevelsOfDetail(t *testing.T) {
 	for _, v := range Vendors() {

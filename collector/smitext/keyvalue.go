@@ -8,6 +8,7 @@ import (
 
 var (
 	gpuLine      = regexp.MustCompile(`^GPU#(\d+) .*?([[:xdigit:]]{4,8}:[[:xdigit:]]{2}:[[:xdigit:]]{2}\.[[:xdigit:]])$`)
+	deviceLine   = regexp.MustCompile(`^DEV ID (\d+)$`)
 	devicePrefix = regexp.MustCompile(`^\[(?:devid|device) (\d+)\]`)
 	keyWithUnit  = regexp.MustCompile(`^(.*\S)\s*\(([^()]*)\)$`)
 )
@@ -45,6 +46,10 @@ func (r *keyValueReader) readLine(line string) {
 	}
 	if m := gpuLine.FindStringSubmatch(text); m != nil {
 		r.startCard(m[1], m[2])
+		return
+	}
+	if m := deviceLine.FindStringSubmatch(text); m != nil {
+		r.startCard(m[1], "")
 		return
 	}
 	if m := devicePrefix.FindStringSubmatch(text); m != nil {

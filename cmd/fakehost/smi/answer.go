@@ -58,6 +58,10 @@ var tools = []Tool{
 		name: "hy-smi", cards: "hy-smi", model: k100AI, parse: parseHYSMI,
 		unknown: "usage: hy-smi [-h] [--show...]\nhy-smi: error: unrecognized arguments: ARGS\n", unknownStatus: 2,
 	},
+	{
+		name: "efsmi", cards: "efsmi", model: s60, parse: parseEFSMI,
+		unknown: "efsmi: unrecognized option 'ARGS'\n", unknownStatus: 1,
+	},
 }
 
 // parseHYSMI takes the first flag as the command.
