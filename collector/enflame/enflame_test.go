@@ -24,9 +24,9 @@ func parsers(name string, _ []byte) []modeltest.Parse {
 	case "topo":
 		return []modeltest.Parse{parseTopology}
 	case "default", "table":
-		return []modeltest.Parse{ParseTable, parseVersion}
+		return []modeltest.Parse{parseTable, parseVersion}
 	}
-	return []modeltest.Parse{ParseTable}
+	return []modeltest.Parse{parseTable}
 }
 
 // Each fixture is own text in a layout that has been met, or a way in which output goes wrong. The golden file beside it
@@ -43,9 +43,9 @@ func TestCaptures(t *testing.T) {
 func TestCutText(t *testing.T) {
 	for _, name := range []string{"query-1.5", "query-1.7", "query-1.2", "table-1.2", "table-1.20"} {
 		out := modeltest.Read(t, "testdata/"+name+".txt")
-		whole, _ := ParseTable(out)
+		whole, _ := parseTable(out)
 		for n := 0; n < len(out); n += 19 {
-			cut, err := ParseTable(out[:n])
+			cut, err := parseTable(out[:n])
 			for i, d := range cut.Devices {
 				isWhole := i < len(cut.Devices)-1 || strings.HasPrefix(name, "table")
 				for _, r := range whole.Devices[i].Readings {
@@ -74,7 +74,7 @@ func TestClassify(t *testing.T) {
 		"    Driver Info\n        Ver                     : 1.5\n":    "",
 		"        GCU Usage               : 0.0 %\nSegmentation fault": "",
 	} {
-		if got, line, _ := Classify([]byte(text)); got != want || (want != "") != (line != "") {
+		if got, line, _ := classify([]byte(text)); got != want || (want != "") != (line != "") {
 			t.Errorf("%q is %q by the line %q, want %q", text, got, line, want)
 		}
 	}

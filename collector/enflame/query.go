@@ -62,17 +62,21 @@ func readQuery(r *model.Report, out []byte) {
 	}
 	known := map[string]bool{}
 	for i := range blocks {
-		b := &blocks[i]
-		text := func(word string) string { return smitext.Label(b.Value(word)) }
-		d := model.Device{ID: b.Card, Name: text("dev name"), UUID: text("dev uuid")}
-		if bus := text("domain") + ":" + text("bus") + ":" + text("dev") + "." + text("func"); smitext.PCIAddress(bus) {
-			d.BusID = bus
-		}
-		if state := text("health"); state != "" {
-			d.Health = &model.Health{OK: strings.EqualFold(state, "true"), State: state}
-		}
-		addCard(r, known, b, d, queryRows)
+		addCard(r, known, &blocks[i], queriedCard(&blocks[i]), queryRows)
 	}
+}
+
+// queriedCard returns who a card is, and its health: True is the one word that has been seen.
+func queriedCard(b *smitext.Block) model.Device {
+	text := func(word string) string { return smitext.Label(b.Value(word)) }
+	d := model.Device{ID: b.Card, Name: text("dev name"), UUID: text("dev uuid")}
+	if bus := text("domain") + ":" + text("bus") + ":" + text("dev") + "." + text("func"); smitext.PCIAddress(bus) {
+		d.BusID = bus
+	}
+	if state := text("health"); state != "" {
+		d.Health = &model.Health{OK: strings.EqualFold(state, "true"), State: state}
+	}
+	return d
 }
 
 // isCut reports whether the text ends inside the last card, which then has another last word than each card before it.

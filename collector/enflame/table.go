@@ -33,9 +33,9 @@ var (
 	power = regexp.MustCompile(`(\dW) +(\d)`)
 )
 
-// ParseTable reads the answer to -q, or the table that efsmi prints without arguments. It fails with failure.Parse when
+// parseTable reads the answer to -q, or the table that efsmi prints without arguments. It fails with failure.Parse when
 // the output is another program's or holds no whole card, and with failure.NoDevice when it has the banner and no card.
-func ParseTable(out []byte) (model.Report, error) {
+func parseTable(out []byte) (model.Report, error) {
 	if line := banner.Find(out); line != nil && !bytes.Contains(line, []byte("Enflame")) {
 		return model.Report{}, failure.Errorf(failure.Parse, "the banner is %.60q, not Enflame's", bytes.Trim(line, "-= "))
 	}

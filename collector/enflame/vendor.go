@@ -19,23 +19,23 @@ func Vendor() model.Vendor {
 	return model.Vendor{
 		Name:  "enflame",
 		Tools: []string{tool, "/usr/sbin/efsmi", "/usr/bin/efsmi"},
-		Table: model.Command{Name: "table", Args: model.SameArgs(query, table), Parse: model.IgnoreCards(ParseTable)},
+		Table: model.Command{Name: "table", Args: model.SameArgs(query, table), Parse: model.IgnoreCards(parseTable)},
 		Commands: []model.Command{
 			{Name: "list", Inventory: true, Args: model.SameArgs([]string{"-L"}), Parse: model.IgnoreCards(parseList)},
 			{Name: "topology", Inventory: true, Args: model.SameArgs([]string{"topo", "-m"}), Parse: model.IgnoreCards(parseTopology)},
 			{Name: "version", Inventory: true, Args: model.SameArgs(table, query), Parse: model.IgnoreCards(parseVersion)},
 		},
 		Resolve:  model.TrimName("GCU"),
-		Classify: Classify,
+		Classify: classify,
 	}
 }
 
 // driverKeys stand in good answers.
 var driverKeys = regexp.MustCompile(`(?i)driver (?:ver\s*:|info)`)
 
-// Classify returns what an error text means. Nobody has published one of efsmi: these are the words of the system, of its
+// classify returns what an error text means. Nobody has published one of efsmi: these are the words of the system, of its
 // library's error codes, and of programs that do not know an option.
-func Classify(text []byte) (failure.Reason, string, bool) {
+func classify(text []byte) (failure.Reason, string, bool) {
 	return smitext.Match(driverKeys.ReplaceAll(text, nil), append(smitext.LoaderPatterns(), []smitext.Pattern{
 		{Text: "permission", Reason: failure.Permission},
 		{Text: "not permitted", Reason: failure.Permission},
