@@ -12,6 +12,7 @@ import (
 	"github.com/go-kit/log"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/ascend"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/enflame"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/host"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/hygon"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/iluvatar"
@@ -27,7 +28,8 @@ import (
 // Vendors is the one list a new vendor is added to, in the order of their flags.
 func Vendors() []model.Vendor {
 	return []model.Vendor{
-		metax.Vendor(), ascend.Vendor(), nvidia.Vendor(), hygon.Vendor(), iluvatar.Vendor(), kunlunxin.Vendor(), moorethreads.Vendor(),
+		metax.Vendor(), ascend.Vendor(), nvidia.Vendor(), hygon.Vendor(),
+		iluvatar.Vendor(), kunlunxin.Vendor(), moorethreads.Vendor(), enflame.Vendor(),
 	}
 }
 

@@ -74,6 +74,11 @@ func machine(t testing.TB, tool string) func(context.Context, []string) (process
 	if tool == "mthreads-gmi" {
 		files = map[string]string{"": "moorethreads/testdata/table-b.txt", "--query --json": "moorethreads/testdata/query.txt"}
 	}
+	if tool == "efsmi" {
+		files = map[string]string{
+			"-q": "enflame/testdata/query-1.5.txt", "": "enflame/testdata/table-1.2.txt", "-L": "enflame/testdata/list-1.5.txt", "topo -m": "enflame/testdata/topo-esl.txt",
+		}
+	}
 	return func(_ context.Context, args []string) (process.Output, error) {
 		file, ok := files[strings.Join(args, " ")]
 		if !ok {
@@ -167,9 +172,9 @@ func TestScrape(t *testing.T) {
 
 // What is asked beside a table, and what a tool's own help leads to, is in the same scrape.
 func TestScrapeOfOtherVendors(t *testing.T) {
-	for vendor, tool := range map[string]string{"hygon": "hy-smi", "nvidia": "nvidia-smi", "iluvatar": "ixsmi", "kunlunxin": "xpu_smi", "moorethreads": "mthreads-gmi"} {
+	for _, v := range Vendors()[2:] { // TestScrape has the others
 		var b bytes.Buffer
-		for _, f := range gathered(t, vendor, tool, func(_ string, out []byte) []byte { return out }) {
+		for _, f := range gathered(t, v.Name, v.Tools[0], func(_ string, out []byte) []byte { return out }) {
 			if strings.HasSuffix(f.GetName(), "_seconds") { // instants and durations
 				continue
 			}
@@ -177,23 +182,35 @@ func TestScrapeOfOtherVendors(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		compare(t, filepath.Join("testdata", "scrape-"+vendor+".golden.txt"), b.String())
+		compare(t, filepath.Join("testdata", "scrape-"+v.Name+".golden.txt"), b.String())
 	}
 }
 
-// A build that lacks one of a vendor's two outputs, or prints it in a way that nobody has met, shows its cards by the other.
+// A build that does not know a field or an option, or prints a table that nobody has met, shows its cards by what it prints
+// otherwise: they would be gone for the name of one field.
 func TestTableIsAskedInOtherWays(t *testing.T) {
-	const usage = "xpu_smi: unrecognized option\nUsage: xpu-smi [options]\n"
-	layout := string(modeltest.Read(t, "kunlunxin/testdata/not-layout.txt"))
-	for name, c := range map[string]struct{ args, answer, has, lacks string }{
-		"the table is refused":  {"", usage, `accelerator_power_watts{device="7",vendor="kunlunxin"} 266`, "accelerator_tool_info{"},
-		"the table is unknown":  {"", layout, `accelerator_clock_hertz{clock="core",device="7",vendor="kunlunxin"} 1.45e+09`, "accelerator_tool_info{"},
-		"the lines are refused": {"-m", usage, `accelerator_power_watts{device="0",vendor="kunlunxin"} 266`, `sensor="hbm"`},
+	const usage = "tool: unrecognized option\nUsage: tool [options]\n"
+	lists := vendorNamed("iluvatar").Table.Args(model.Device{})
+	otherTable := string(modeltest.Read(t, "kunlunxin/testdata/not-layout.txt"))
+	for name, c := range map[string]struct {
+		vendor     string
+		answers    map[string]string
+		has, lacks string
+	}{
+		"a field is refused": {"iluvatar", map[string]string{
+			"":                          "Invalid combination of input arguments. Please run 'ixsmi -h' for help.\n",
+			strings.Join(lists[1], " "): "Field \"gpu.power.draw\" is not a valid field to query.\n\n",
+			strings.Join(lists[2], " "): string(modeltest.Read(t, "iluvatar/testdata/query-power.txt")),
+		}, `accelerator_power_watts{device="1",vendor="iluvatar"} 287.41`, "accelerator_tool_info{"},
+		"the table is refused":  {"kunlunxin", map[string]string{"": usage}, `accelerator_power_watts{device="7",vendor="kunlunxin"} 266`, "accelerator_tool_info{"},
+		"the table is unknown":  {"kunlunxin", map[string]string{"": otherTable}, `accelerator_clock_hertz{clock="core",device="7",vendor="kunlunxin"} 1.45e+09`, "accelerator_tool_info{"},
+		"the lines are refused": {"kunlunxin", map[string]string{"-m": usage}, `accelerator_power_watts{device="0",vendor="kunlunxin"} 266`, `sensor="hbm"`},
+		"the query is refused":  {"enflame", map[string]string{"-q": "efsmi: unrecognized option '-q'\n"}, `accelerator_power_watts{device="1",vendor="enflame"} `, "accelerator_healthy{"},
 	} {
 		var b strings.Builder
-		for _, f := range gathered(t, "kunlunxin", "xpu_smi", func(args string, out []byte) []byte {
-			if args == c.args {
-				return []byte(c.answer)
+		for _, f := range gathered(t, c.vendor, vendorNamed(c.vendor).Tools[0], func(args string, out []byte) []byte {
+			if answer, ok := c.answers[args]; ok {
+				return []byte(answer)
 			}
 			return out
 		}) {
@@ -314,7 +331,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 func BenchmarkParseTable(b *testing.B) {
 	for i, file := range []string{
 		"metax/testdata/table-2.2.9.txt", "ascend/testdata/info-910b-23.0.txt", "nvidia/testdata/table-x2.txt", "hygon/testdata/table-6.3.txt",
-		"iluvatar/testdata/table-lost.txt", "kunlunxin/testdata/table-p800.txt", "moorethreads/testdata/table-b.txt",
+		"iluvatar/testdata/table-lost.txt", "kunlunxin/testdata/table-p800.txt", "moorethreads/testdata/table-b.txt", "enflame/testdata/query-1.5.txt",
 	} {
 		v, out := Vendors()[i], modeltest.Read(b, file)
 		b.Run(v.Name, func(b *testing.B) {

@@ -50,6 +50,7 @@ func TestWedgedTool(t *testing.T) {
 		{"iluvatar", "ixsmi", "''", "650"},
 		{"kunlunxin", "xpu_smi", "''", "700"},
 		{"moorethreads", "mthreads-gmi", "''", "500"},
+		{"enflame", "efsmi", "-q", "910"}, // inside the first card
 	} {
 		for name, w := range wedges() {
 			t.Run(v.tool+" "+name, func(t *testing.T) {

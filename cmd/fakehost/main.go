@@ -1,7 +1,7 @@
 // Command fakehost stands in for the hardware and the model server of a host with
 // accelerators. It is one binary with several names: fakehost vllm serves an
 // OpenAI-compatible endpoint whose load drives what fakehost mx-smi, npu-smi, hccn_tool,
-// hy-smi, nvidia-smi, ixsmi, xpu_smi and mthreads-gmi print. Called by a link with the name of a tool it is that
+// hy-smi, nvidia-smi, ixsmi, xpu_smi, mthreads-gmi and efsmi print. Called by a link with the name of a tool it is that
 // tool. fakehost pace is the same server on a fixed schedule, which it serves, for
 // checking a load generator.
 package main
@@ -29,6 +29,7 @@ usage: fakehost vllm [flags]      serve the stand-in of vLLM (see fakehost vllm 
        fakehost xpu_smi [args]    print as xpu_smi does
        fakehost mthreads-gmi [args]
                                   print as mthreads-gmi does
+       fakehost efsmi [args]      print as efsmi does
 
 fakehost vllm and the tools share a folder, $FAKEHOST_STATE, by default fakehost-UID in
 the temporary folder, which only you may enter. What stands in its files holds from the

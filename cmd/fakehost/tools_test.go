@@ -76,6 +76,9 @@ func TestFaults(t *testing.T) {
 		{"mthreads-gmi.card", "1 hot 98\n", "mthreads-gmi", "|98C   YES", "105C", 0},
 		{"mthreads-gmi.card", "1 hot 98\n", "mthreads-gmi --query --json", `"GPU Current Temp": "98C"`, "105C", 0},
 		{"mthreads-gmi.processes", "2 15652 python 60032\n", "mthreads-gmi", "2    15652         python", "No running", 0},
+		{"efsmi.card", "2 unhealthy\n", "efsmi -q", "Health                  : False", "Alarm", 0},
+		{"efsmi.card", "0 hot 93\n", "efsmi", "93℃", "105℃", 0},
+		{"efsmi.fault", "card_lost", "efsmi -L", "TPUH41007077", "DEV ID", 0},
 		{"npu-smi.fault", "ecc exit", "npu-smi info -t ecc -i 0", "", "NPU", 1},
 		{"npu-smi.fault", "ecc exit", "npu-smi info -t usages -i 0", "NPU", "-", 0},
 		{"npu-smi.fault", "ecc melt", "npu-smi info", "no such fault", "910B4", 3},
@@ -130,6 +133,7 @@ func TestRefusals(t *testing.T) {
 		"hy-smi --showbw":                    {"usage: hy-smi [-h] [--show...]\nhy-smi: error: unrecognized arguments: --showbw\n", 2},
 		"xpu_smi -r":                         {"xpu_smi: unrecognized option '-r'\nUsage: xpu-smi [options]\n", 1},
 		"mthreads-gmi -q":                    {"Error: the requested operation is not available on target device\n", 1},
+		"efsmi -r":                           {"efsmi: unrecognized option '-r'\n", 1},
 		"hccn_tool -i 3 -link -s":            {"The command is not supported on this product.\n", 13},
 	} {
 		setState(t)

@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	cardLine     = regexp.MustCompile(`^(?:GPU#(\d+) .*?|XPU )([[:xdigit:]]{4,8}:[[:xdigit:]]{2}:[[:xdigit:]]{2}\.[[:xdigit:]])$`)
+	cardLine     = regexp.MustCompile(`^(?:DEV ID (\d+)|(?:GPU#(\d+) .*?|XPU )([[:xdigit:]]{4,8}:[[:xdigit:]]{2}:[[:xdigit:]]{2}\.[[:xdigit:]]))$`)
 	devicePrefix = regexp.MustCompile(`^\[(?:devid|device) (\d+)\]`)
 	keyWithUnit  = regexp.MustCompile(`^(.*\S)\s*\(([^()]*)\)$`)
 )
@@ -44,7 +44,7 @@ func (r *keyValueReader) readLine(line string) {
 		return
 	}
 	if m := cardLine.FindStringSubmatch(text); m != nil {
-		r.startCard(m[1], m[2])
+		r.startCard(m[1]+m[2], m[3])
 		return
 	}
 	if m := devicePrefix.FindStringSubmatch(text); m != nil {

@@ -32,8 +32,9 @@ for vendor in ${DEMO_VENDORS:-metax ascend}; do
 	iluvatar) tools=ixsmi ;;
 	kunlunxin) tools=xpu_smi ;;
 	moorethreads) tools=mthreads-gmi ;;
+	enflame) tools=efsmi ;;
 	*)
-		echo "DEMO_VENDORS: no vendor $vendor: metax, ascend, hygon, nvidia, iluvatar, kunlunxin or moorethreads" >&2
+		echo "DEMO_VENDORS: no vendor $vendor: metax, ascend, hygon, nvidia, iluvatar, kunlunxin, moorethreads or enflame" >&2
 		exit 2
 		;;
 	esac

@@ -30,6 +30,7 @@ var expositions = []string{
 	"collector/testdata/scrape-iluvatar.golden.txt",
 	"collector/testdata/scrape-kunlunxin.golden.txt",
 	"collector/testdata/scrape-moorethreads.golden.txt",
+	"collector/testdata/scrape-enflame.golden.txt",
 	"cmd/accelbench/testdata/metrics.golden",
 	"bench/fakevllm/testdata/metrics.golden",
 	"deploy/queries/testdata/vllm.prom",

@@ -70,6 +70,10 @@ var tools = []Tool{
 		name: "mthreads-gmi", cards: "mthreads-gmi", model: s5000, parse: parseMThreadsGMI,
 		unknown: "Error: the requested operation is not available on target device\n", unknownStatus: 1,
 	},
+	{
+		name: "efsmi", cards: "efsmi", model: s60, parse: parseEFSMI,
+		unknown: "efsmi: unrecognized option 'ARGS'\n", unknownStatus: 1,
+	},
 }
 
 // parseHYSMI takes the first flag as the command.
