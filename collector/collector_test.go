@@ -59,6 +59,9 @@ func machine(t testing.TB, tool string) func(context.Context, []string) (process
 		}
 		files["--showmeminfo vram"], files["--showrasinfo all"] = "hygon/testdata/showmeminfo.txt", "hygon/testdata/showrasinfo.txt"
 	}
+	if tool == "mthreads-gmi" {
+		files = map[string]string{"": "moorethreads/testdata/table-b.txt", "--query --json": "moorethreads/testdata/query.txt"}
+	}
 	if tool == "efsmi" {
 		files = map[string]string{
 			"-q": "enflame/testdata/query-1.5.txt", "": "enflame/testdata/table-1.2.txt", "-L": "enflame/testdata/list-1.5.txt", "topo -m": "enflame/testdata/topo-esl.txt",
@@ -157,7 +160,7 @@ func TestScrape(t *testing.T) {
 
 // What is asked beside a table, and what a tool's own help leads to, is in the same scrape.
 func TestScrapeOfOtherVendors(t *testing.T) {
-	for vendor, tool := range map[string]string{"hygon": "hy-smi", "nvidia": "nvidia-smi", "enflame": "efsmi"} {
+	for vendor, tool := range map[string]string{"hygon": "hy-smi", "nvidia": "nvidia-smi", "moorethreads": "mthreads-gmi", "enflame": "efsmi"} {
 		var b bytes.Buffer
 		for _, f := range gathered(t, vendor, tool, func(_ string, out []byte) []byte { return out }) {
 			if strings.HasSuffix(f.GetName(), "_seconds") { // instants and durations
@@ -276,7 +279,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 // BenchmarkParseTable reads a main table of each vendor.
 func BenchmarkParseTable(b *testing.B) {
-	for i, file := range []string{"metax/testdata/table-2.2.9.txt", "ascend/testdata/info-910b-23.0.txt", "nvidia/testdata/table-x2.txt", "hygon/testdata/table-6.3.txt", "enflame/testdata/query-1.5.txt"} {
+	for i, file := range []string{"metax/testdata/table-2.2.9.txt", "ascend/testdata/info-910b-23.0.txt", "nvidia/testdata/table-x2.txt", "hygon/testdata/table-6.3.txt", "moorethreads/testdata/table-b.txt", "enflame/testdata/query-1.5.txt"} {
 		v, out := Vendors()[i], modeltest.Read(b, file)
 		b.Run(v.Name, func(b *testing.B) {
 			b.SetBytes(int64(len(out)))

@@ -231,12 +231,12 @@ func TestModuleThatIsTakenOut(t *testing.T) {
 		network.set(func(context.Context, []string) (process.Output, error) {
 			return process.Output{Stderr: []byte("Optical module is not present.\n"), ExitCode: 20}, nil
 		})
-		asked := len(network.calls)
+		asked := len(network.commands())
 		time.Sleep(time.Hour)
 		if diff := cmp.Diff(map[string]float64{"optical_present": 0}, optical()); diff != "" {
 			t.Errorf("without a module, want (-) and got (+) differ:\n%s", diff)
 		}
-		if n := len(network.calls) - asked; n < 11 || n > 13 {
+		if n := len(network.commands()) - asked; n < 11 || n > 13 {
 			t.Errorf("asked %d times in an hour, want every five minutes", n)
 		}
 		if s := c.Statuses()[0]; !runs(t, c)["hccn_optical"].success || s.LeftOut.Count+int(s.Warnings) != 0 {
@@ -287,40 +287,33 @@ func TestWarningsOfCommands(t *testing.T) {
 	})
 }
 
-// A host whose tool refuses what leads has its cards by what it can print, and what leads again when the tool may be another
-// version. A refusal is no failure, and is not repeated at every poll.
-func TestTableByOtherArguments(t *testing.T) {
+// A host whose efsmi refuses the query has its cards by the drawn table, and health with the next version of the tool.
+func TestRefusedQueryLeavesTheTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		well := machine(t, "efsmi")
-		refused := func(ctx context.Context, args []string) (process.Output, error) {
-			if len(args) == 1 && args[0] == "-q" {
+		tool := &scripted{answer: func(ctx context.Context, args []string) (process.Output, error) {
+			if strings.Join(args, " ") == "-q" {
 				return process.Output{Stderr: []byte("efsmi: unrecognized option '-q'\n"), ExitCode: 1}, nil
 			}
 			return well(ctx, args)
-		}
-		tool := &scripted{answer: refused}
+		}}
 		c := newScripted(options(), VendorOptions{Vendor: vendorNamed("enflame"), Command: "efsmi"}, tool, nil)
 		start(t, c)
-		asked := 0
-		for _, step := range []struct {
-			answer           answering
-			shown, hasHealth bool
-			isAskedEveryPoll bool
-		}{{refused, true, false, false}, {fails(failure.Driver), false, false, true}, {well, true, true, true}} {
-			tool.set(step.answer)
-			time.Sleep(time.Minute)
-			n := tool.asked("-q") - asked
-			asked += n
-			if s := c.Statuses()[0]; s.Success != step.shown || s.Warnings != 0 || n == 0 || n > 1 != step.isAskedEveryPoll {
-				t.Errorf("asked %d times for the query, and the status is %+v", n, s)
-			}
+		for _, hasHealth := range []bool{false, true} {
+			time.Sleep(15 * time.Second)
 			text := scrape(t, c)
-			if got := strings.Contains(text, `accelerator_power_watts{device="1",vendor="enflame"} `); got != step.shown {
-				t.Errorf("cards are shown: %t, want %t", got, step.shown)
+			for series, want := range map[string]bool{
+				`accelerator_power_watts{device="1",vendor="enflame"} `:                                   true,
+				`accelerator_info{board="",bus_id="0000:23:00.0",`:                                        true,
+				`tool_version="1.2.0.301",vendor="enflame"} 1`:                                            true,
+				`accelerator_healthy{device="1",vendor="enflame"} 1`:                                      hasHealth,
+				`accelerator_collector_failures_total{collector="enflame",reason="unsupported"} 0` + "\n": true,
+			} {
+				if strings.Contains(text, series) != want {
+					t.Errorf("%s is there: %t, want %t", series, !want, want)
+				}
 			}
-			if got := strings.Contains(text, `accelerator_healthy{device="1",vendor="enflame"} 1`); got != step.hasHealth {
-				t.Errorf("health is shown: %t, want %t", got, step.hasHealth)
-			}
+			tool.set(well)
 		}
 	})
 }

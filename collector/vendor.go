@@ -81,7 +81,6 @@ type vendorSource struct {
 	containers     *containers // nil where it is off
 
 	// Of the goroutine that polls.
-	variant    int             // the table's argument list that was not refused
 	report     model.Report    // the last main table, with what every poll adds to it
 	known      []model.Device  // cards of the last table, and the missing ones
 	placements host.Placements // where the processes of report run
@@ -93,7 +92,12 @@ type vendorSource struct {
 // read asks for the main table and joins it with what the other commands have answered.
 func (v *vendorSource) read(ctx context.Context) (result[model.Snapshot], error) {
 	start := time.Now()
-	a := v.askTable(ctx)
+	var a answer
+	for _, args := range v.Table.Args(model.Device{}) {
+		if a = v.table.call(ctx, v.Table, args, nil); !isRefusal(a.err) {
+			break
+		}
+	}
 	taken := time.Now()
 	if a.err == nil {
 		for _, t := range v.tools() { // as printed: what is added later makes no other card of one
@@ -102,8 +106,11 @@ func (v *vendorSource) read(ctx context.Context) (result[model.Snapshot], error)
 		v.table.askEveryPoll(ctx, &a.report)
 		a.err = ctx.Err() // shutting down is no failure of a command
 	}
-	began := time.Now()
-	placements := v.processes.Read(a.report.Processes, start)
+	began, listed := time.Now(), a.report.Processes
+	if a.err != nil {
+		listed = v.report.Processes // what is known of them holds
+	}
+	placements := v.processes.Read(listed, start)
 	v.containers.report(v.Name, began, placements)
 	if a.err != nil {
 		return result[model.Snapshot]{}, a.err
@@ -113,24 +120,6 @@ func (v *vendorSource) read(ctx context.Context) (result[model.Snapshot], error)
 	warnings := a.report.Warnings
 	warnings.Join(s.Warnings)
 	return result[model.Snapshot]{value: s, taken: taken, warnings: warnings}, nil
-}
-
-// askTable asks for the main table with the arguments that were not refused the last time, else with the others in turn.
-// After any failure the first are tried again: the tool may be another version.
-func (v *vendorSource) askTable(ctx context.Context) (a answer) {
-	lists := v.Table.Args(model.Device{})
-	for range lists {
-		a = v.table.call(ctx, v.Table, lists[v.variant], nil)
-		if !isRefusal(a.err) {
-			break
-		}
-		v.table.logRefusal(questionKey{command: tableName}, a.err)
-		v.variant = (v.variant + 1) % len(lists)
-	}
-	if a.err != nil {
-		v.variant = 0
-	}
-	return a
 }
 
 // between has the other commands asked. The cards of an inventory that has come are shown at once.

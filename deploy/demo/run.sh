@@ -29,9 +29,10 @@ for vendor in ${DEMO_VENDORS:-metax ascend}; do
 	ascend) tools='npu-smi hccn_tool' ;;
 	hygon) tools=hy-smi ;;
 	nvidia) tools=nvidia-smi ;;
+	moorethreads) tools=mthreads-gmi ;;
 	enflame) tools=efsmi ;;
 	*)
-		echo "DEMO_VENDORS: no vendor $vendor: metax, ascend, hygon, nvidia or enflame" >&2
+		echo "DEMO_VENDORS: no vendor $vendor: metax, ascend, hygon, nvidia, moorethreads or enflame" >&2
 		exit 2
 		;;
 	esac
