@@ -28,6 +28,7 @@ var expositions = []string{
 	"collector/testdata/scrape-hygon.golden.txt",
 	"collector/testdata/scrape-nvidia.golden.txt",
 	"collector/testdata/scrape-moorethreads.golden.txt",
+	"collector/testdata/scrape-enflame.golden.txt",
 	"cmd/accelbench/testdata/metrics.golden",
 	"bench/fakevllm/testdata/metrics.golden",
 	"deploy/queries/testdata/vllm.prom",
