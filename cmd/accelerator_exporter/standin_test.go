@@ -169,6 +169,7 @@ func (s *standIn) watch(v collector.VendorOptions, commands []model.Command) (wa
 		c.Args = func(d model.Device) [][]string {
 			s.mu.Lock()
 			defer s.mu.Unlock()
+			s.names[v.Name+" "+c.Name] = v.Name + " " + c.Name // two commands may ask the same
 			for _, list := range args(d) {
 				s.names[tool+" "+strings.Join(list, " ")] = v.Name + " " + c.Name
 			}
