@@ -102,13 +102,14 @@ type standIn struct {
 
 	mu     sync.Mutex
 	faults map[string]fault  // by vendor and command, such as "ascend ecc", or by tool
-	names  map[string]string // vendor and command, by tool and arguments
+	known  map[string]bool   // vendors and commands
+	names  map[string]string // which of these was asked last, by tool and arguments: two of them may ask the same
 	whole  map[string][]byte // what a tool would have printed last, of one that printed something else
 	calls  int
 }
 
 func newStandIn(t testing.TB, m *machine) *standIn {
-	return &standIn{machine: m, t: t, adapt: soon, faults: map[string]fault{}, names: map[string]string{}, whole: map[string][]byte{}}
+	return &standIn{machine: m, t: t, adapt: soon, faults: map[string]fault{}, known: map[string]bool{}, names: map[string]string{}, whole: map[string][]byte{}}
 }
 
 // soon has a command asked every minute, and about two cards only.
@@ -137,7 +138,7 @@ func (s *standIn) asked() int {
 func (s *standIn) commands() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Compact(slices.Sorted(maps.Values(s.names)))
+	return slices.Sorted(maps.Keys(s.known))
 }
 
 // vendors are those of these names, or all.
@@ -169,7 +170,7 @@ func (s *standIn) watch(v collector.VendorOptions, commands []model.Command) (wa
 		c.Args = func(d model.Device) [][]string {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.names[v.Name+" "+c.Name] = v.Name + " " + c.Name // two commands may ask the same
+			s.known[v.Name+" "+c.Name] = true
 			for _, list := range args(d) {
 				s.names[tool+" "+strings.Join(list, " ")] = v.Name + " " + c.Name
 			}
