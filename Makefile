@@ -14,6 +14,7 @@ GOLANGCI          := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 PROMETHEUS_VERSION := 3.15.0
 PROMETHEUS        := $(BIN)/tools/prometheus $(BIN)/tools/promtool
 FUZZTIME          ?= 30s
+SOAK              ?= 10m
 SEED              ?= 1
 SEEDS             ?= 20
 POLLS             ?= 336
@@ -54,6 +55,10 @@ e2e: build $(PROMETHEUS) ## Run the programs as a user would, and the alerts wit
 	GOGC=400 $(GO) test -count=1 -tags e2e -run '^TestAFault|^TestSimulation$$' ./cmd/accelerator_exporter -seeds 20 -polls 32
 	$(GO) test -C deploy -count=1 -timeout 30m -tags e2e -run '^TestEndToEnd$$' ./e2e
 	$(GO) test -C deploy -count=1 -timeout 30m -tags e2e -run '^TestEndToEnd$$' ./dist
+
+.PHONY: e2e-soak
+e2e-soak: ## Let everything around the exporter misbehave for SOAK (10m), with real tools and servers, and look at what it holds.
+	$(GO) test -count=1 -timeout 0 -v -tags e2e -run '^TestSoak$$' ./cmd/accelerator_exporter -soak $(SOAK)
 
 .PHONY: simulate
 simulate: ## Let everything around the exporter misbehave for POLLS polls (336) of virtual time, with SEEDS random seeds (20) from SEED (1) on.

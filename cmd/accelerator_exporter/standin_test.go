@@ -82,11 +82,11 @@ type fault string
 
 const (
 	hang    fault = "hang"    // prints nothing until the timeout
-	halfway fault = "halfway" // prints half its answer, in a live machine another part each time, and hangs
+	halfway fault = "halfway" // prints half its answer, and hangs
 	slow    fault = "slow"    // needs 8 s more
 	refusal fault = "refusal" // does not know the command
-	cut     fault = "cut"     // ends there
-	torn    fault = "torn"    // leaves out the line there
+	cut     fault = "cut"     // ends after half the lines
+	torn    fault = "torn"    // leaves out a line in the middle
 	exit    fault = "exit"    // exits 1 without a word
 	flaky   fault = "flaky"   // exits 1 every other time
 	stuck   fault = "stuck"   // of a tool: a child outlives SIGKILL
@@ -98,6 +98,7 @@ type standIn struct {
 	t       testing.TB
 	adapt   func(vendor string, c *model.Command) bool   // changes a command, and reports whether it is asked at all
 	printed func(c model.Command, key string, v float64) // gets each value that was read, nil for nobody
+	at      atomic.Int64                                 // the line at which answers are damaged, 0 for the middle
 	says    map[string]string                            // what a call prints in any case, by tool and arguments
 
 	mu     sync.Mutex
@@ -258,8 +259,8 @@ type toolRunner struct {
 }
 
 func (r *toolRunner) Stuck() int {
-	r.standIn.mu.Lock()
-	defer r.standIn.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	return map[fault]int{stuck: 1}[r.faults[r.Path]]
 }
 
@@ -299,8 +300,8 @@ func (r *toolRunner) RunUntil(ctx context.Context, enough func([]byte) bool, arg
 
 // keep notes what the tool ought to have printed, where it has not.
 func (r *toolRunner) keep(whole, printed []byte) {
-	r.standIn.mu.Lock()
-	defer r.standIn.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.whole[r.Path] = nil; !bytes.Equal(whole, printed) {
 		r.whole[r.Path] = bytes.ReplaceAll(whole, []byte("\t"), []byte(" "))
 	}
@@ -310,8 +311,8 @@ func (r *toolRunner) keep(whole, printed []byte) {
 func (r *toolRunner) answer(round int, args []string) (a smi.Answer, whole []byte) {
 	state, now := r.shows()
 	a = r.tool.Answer(state, now, round, args...)
-	r.standIn.mu.Lock()
-	defer r.standIn.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.calls++
 	call := r.Path + " " + strings.Join(args, " ")
 	if text, ok := r.says[call]; ok {
@@ -320,8 +321,8 @@ func (r *toolRunner) answer(round int, args []string) (a smi.Answer, whole []byt
 	whole = a.Text
 	lines := bytes.SplitAfter(whole, []byte("\n"))
 	middle := len(lines) / 2
-	if r.live {
-		middle = int(now.Unix()/7) % len(lines) // by the clock, which is the same in each run
+	if at := int(r.at.Load()); at > 0 {
+		middle = at % len(lines)
 	}
 	half := bytes.Join(lines[:middle], nil)
 	switch f := r.faults[r.names[call]]; {

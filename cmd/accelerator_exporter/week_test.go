@@ -110,11 +110,11 @@ func (s *simulation) disturb(random *rand.Rand) (what string, end func()) {
 	}
 	switch random.IntN(8) {
 	case 0:
-		return misdo(pick(random, tool, "hccn_tool"), stuck)
+		return misdo(oneOf(random, tool, "hccn_tool"), stuck)
 	case 1:
 		return order(tool+".fault", "card_lost")
 	case 2:
-		return order(tool+".card", fmt.Sprintf("%d %s", random.IntN(8), pick(random, "unhealthy", "hot", "memory_full")))
+		return order(tool+".card", fmt.Sprintf("%d %s", random.IntN(8), oneOf(random, "unhealthy", "hot", "memory_full")))
 	case 3:
 		f := fakevllm.Faults()[random.IntN(len(fakevllm.Faults()))]
 		s.server.SetFault(f)
@@ -127,7 +127,8 @@ func (s *simulation) disturb(random *rand.Rand) (what string, end func()) {
 		_ = os.Rename(s.kubelet, s.kubelet+".away")
 		return "no kubelet", func() { _ = os.Rename(s.kubelet+".away", s.kubelet) }
 	}
-	return misdo(pick(random, s.commands()...), fault(pick(random, string(hang), string(halfway), string(slow), string(refusal), string(cut), string(torn), string(exit), string(flaky))))
+	s.at.Store(random.Int64N(1000))
+	return misdo(oneOf(random, s.commands()...), fault(oneOf(random, string(hang), string(halfway), string(slow), string(refusal), string(cut), string(torn), string(exit), string(flaky))))
 }
 
-func pick(random *rand.Rand, from ...string) string { return from[random.IntN(len(from))] }
+func oneOf(random *rand.Rand, from ...string) string { return from[random.IntN(len(from))] }
