@@ -28,8 +28,9 @@ func newContainers(logger log.Logger) *containers {
 	return &containers{health: newHealth(containersName, logger), failing: map[string]bool{}}
 }
 
-// report keeps how the reading of a vendor's processes went. Nil, where it is off, keeps nothing.
-func (c *containers) report(vendor string, start time.Time, found host.Placements) {
+// report keeps how the reading of a vendor's processes went. While they are not listed the known warnings hold. Nil, where
+// it is off, keeps nothing.
+func (c *containers) report(vendor string, start time.Time, found host.Placements, isListed bool) {
 	if c == nil {
 		return
 	}
@@ -40,7 +41,9 @@ func (c *containers) report(vendor string, start time.Time, found host.Placement
 		c.failed(time.Since(start), found.Err)
 		return
 	}
-	c.setWarnings(vendor, found.Warnings)
+	if isListed {
+		c.setWarnings(vendor, found.Warnings)
+	}
 	if !slices.Contains(slices.Collect(maps.Values(c.failing)), true) {
 		c.succeeded(time.Since(start), start)
 	}

@@ -111,6 +111,13 @@ func (t *tool) askEveryPoll(ctx context.Context, table *model.Report) {
 	}
 }
 
+// hasProcesses reports whether what lists the processes apart from the table, if anything does, answered the last time.
+func (t *tool) hasProcesses() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !slices.ContainsFunc(t.commands, func(c model.Command) bool { return c.Processes && !t.runs[c.Name].success })
+}
+
 // everyPoll are the questions of every poll that are due.
 func (t *tool) everyPoll() (due []question) {
 	t.mu.Lock()

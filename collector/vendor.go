@@ -111,7 +111,7 @@ func (v *vendorSource) read(ctx context.Context) (result[model.Snapshot], error)
 		listed = v.report.Processes // what is known of them holds
 	}
 	placements := v.processes.Read(listed, start)
-	v.containers.report(v.Name, began, placements)
+	v.containers.report(v.Name, began, placements, v.table.hasProcesses())
 	if a.err != nil {
 		return result[model.Snapshot]{}, a.err
 	}
