@@ -124,10 +124,12 @@ func (e emitter) details(table []model.Device, v *vendorCollector) {
 		labels := slices.Concat([]string{e.vendor, device}, r.Labels)
 		return sample{sampleID(device, r), e.metric(string(r.Metric), r.Value, labels)}
 	}
-	for _, s := range v.samples.get(all, newSample) {
-		if !written[s.id] {
-			written[s.id] = true
-			e.ch <- s.metric
+	for _, ofCard := range v.samples.get(all, newSample) {
+		for _, s := range ofCard {
+			if !written[s.id] {
+				written[s.id] = true
+				e.ch <- s.metric
+			}
 		}
 	}
 }

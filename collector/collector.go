@@ -17,13 +17,14 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/kube"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/metax"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/moorethreads"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/nvidia"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 // Vendors is the one list a new vendor is added to, in the order of their flags.
 func Vendors() []model.Vendor {
-	return []model.Vendor{metax.Vendor(), ascend.Vendor(), nvidia.Vendor(), hygon.Vendor()}
+	return []model.Vendor{metax.Vendor(), ascend.Vendor(), nvidia.Vendor(), hygon.Vendor(), moorethreads.Vendor()}
 }
 
 // Options says what to collect. Interval, InventoryInterval and Timeout must be

@@ -59,6 +59,9 @@ func machine(t testing.TB, tool string) func(context.Context, []string) (process
 		}
 		files["--showmeminfo vram"], files["--showrasinfo all"] = "hygon/testdata/showmeminfo.txt", "hygon/testdata/showrasinfo.txt"
 	}
+	if tool == "mthreads-gmi" {
+		files = map[string]string{"": "moorethreads/testdata/table-b.txt", "--query --json": "moorethreads/testdata/query.txt"}
+	}
 	return func(_ context.Context, args []string) (process.Output, error) {
 		file, ok := files[strings.Join(args, " ")]
 		if !ok {
@@ -152,7 +155,7 @@ func TestScrape(t *testing.T) {
 
 // What is asked beside a table, and what a tool's own help leads to, is in the same scrape.
 func TestScrapeOfOtherVendors(t *testing.T) {
-	for vendor, tool := range map[string]string{"hygon": "hy-smi", "nvidia": "nvidia-smi"} {
+	for vendor, tool := range map[string]string{"hygon": "hy-smi", "nvidia": "nvidia-smi", "moorethreads": "mthreads-gmi"} {
 		var b bytes.Buffer
 		for _, f := range gathered(t, vendor, tool, func(_ string, out []byte) []byte { return out }) {
 			if strings.HasSuffix(f.GetName(), "_seconds") { // instants and durations
@@ -271,7 +274,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 // BenchmarkParseTable reads a main table of each vendor.
 func BenchmarkParseTable(b *testing.B) {
-	for i, file := range []string{"metax/testdata/table-2.2.9.txt", "ascend/testdata/info-910b-23.0.txt", "nvidia/testdata/table-x2.txt", "hygon/testdata/table-6.3.txt"} {
+	for i, file := range []string{"metax/testdata/table-2.2.9.txt", "ascend/testdata/info-910b-23.0.txt", "nvidia/testdata/table-x2.txt", "hygon/testdata/table-6.3.txt", "moorethreads/testdata/table-b.txt"} {
 		v, out := Vendors()[i], modeltest.Read(b, file)
 		b.Run(v.Name, func(b *testing.B) {
 			b.SetBytes(int64(len(out)))

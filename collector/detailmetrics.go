@@ -10,6 +10,7 @@ const (
 	fromECC      = "`npu-smi info -t ecc`"
 	fromHCCS     = "`npu-smi info -t hccs`"
 	fromHyClocks = "`hy-smi --showclocks`"
+	fromGMI      = "`mthreads-gmi --query --json`"
 	fromStat     = "`hccn_tool -stat`"
 	fromOptical  = "`hccn_tool -optical`"
 )
@@ -46,7 +47,7 @@ func detailMetrics() []Metric {
 		gauge("engine_utilization_ratio", "Share of time that one kind of engine was busy, 0 to 1.", fromSummary+"; `npu-smi info -t usages`, `info watch`; Hygon Dec%, Enc%", "engine"),
 		gauge("memory_bandwidth_ratio", "Share of the memory's bandwidth in use, 0 to 1.", "`npu-smi info -t usages`, `info watch`", "type"),
 		gauge("memory_bandwidth_bytes_per_second", "Traffic of the card's memory.", "`mx-smi --show-hbm-bandwidth`", "type"),
-		gauge("clock_hertz", "Clock of a part of the card.", fromSummary+"; `npu-smi info -t common`; "+fromHyClocks, "clock"),
+		gauge("clock_hertz", "Clock of a part of the card.", fromSummary+"; `npu-smi info -t common`; "+fromHyClocks+"; "+fromGMI, "clock"),
 		gauge("clock_max_hertz", "Rated clock of a part of the card.", "`npu-smi info -t common`", "clock"),
 		gauge("throttled", "Whether the compute clock is held down for this reason.", "`mx-smi --show-clk-tr`", "reason").yesNo(),
 		gauge("rail_volts", "Voltage of a power rail.", fromSummary+"; `npu-smi info -t volt`", "rail"),
@@ -54,8 +55,8 @@ func detailMetrics() []Metric {
 		gauge("rail_power_watts", "Power of a power rail.", fromSummary, "rail"),
 		gauge("pcie_link_transfers_per_second", "Speed of the card's PCIe link.", fromPCIe+"; "+fromHyClocks).in("transfers/s"),
 		gauge("pcie_link_transfers_per_second_max", "Greatest speed of the card's PCIe link.", fromPCIe).in("transfers/s"),
-		gauge("pcie_link_width", "Lanes that the card's PCIe link uses.", fromPCIe+"; "+fromHyClocks).in("lanes"),
-		gauge("pcie_link_width_max", "Most lanes that the card's PCIe link can use.", fromPCIe).in("lanes"),
+		gauge("pcie_link_width", "Lanes that the card's PCIe link uses.", fromPCIe+"; "+fromHyClocks+"; Pcie Lane Width").in("lanes"),
+		gauge("pcie_link_width_max", "Most lanes that the card's PCIe link can use.", fromPCIe+"; Pcie Lane Width").in("lanes"),
 		gauge("pcie_bytes_per_second", "Traffic of the card's PCIe link.", "`mx-smi --show-pcie-bandwidth`", "direction"),
 		gauge("board_info", "Serial number and product of the board, constant 1.", "`npu-smi info -t board`", "serial", "product"),
 	}

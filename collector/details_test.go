@@ -205,10 +205,11 @@ func TestDetailsPlan(t *testing.T) {
 		fmt.Fprintf(&b, "%s %s for each %s every %s, %s: %q\n", vendor, d.Name, scope, every, level, d.Args(card))
 	}
 	kinds := map[string]map[string]model.Device{
-		"metax":  {"": {ID: "3"}},
-		"nvidia": {"": {ID: "3"}},
-		"hygon":  {"": {ID: "3"}},
-		"ascend": {"A3": dev(t, "7 3.1 hbm"), "950": dev(t, "9 9 hbm"), "no number": dev(t, "3.1 3.1 hbm")},
+		"metax":        {"": {ID: "3"}},
+		"nvidia":       {"": {ID: "3"}},
+		"hygon":        {"": {ID: "3"}},
+		"moorethreads": {"": {ID: "3"}},
+		"ascend":       {"A3": dev(t, "7 3.1 hbm"), "950": dev(t, "9 9 hbm"), "no number": dev(t, "3.1 3.1 hbm")},
 	}
 	for _, v := range Vendors() {
 		for _, kind := range slices.Sorted(maps.Keys(kinds[v.Name])) {

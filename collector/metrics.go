@@ -81,14 +81,14 @@ func Metrics() []Section {
 
 func cardMetrics() []Metric {
 	return []Metric{
-		{Name: "info", Labels: []string{"name", "bus_id", "uuid", "board", "npu", "chip"}, Help: "Identity of a card, constant 1.", Source: "table; `uuid` from `mx-smi -L`"},
+		{Name: "info", Labels: []string{"name", "bus_id", "uuid", "board", "npu", "chip"}, Help: "Identity of a card, constant 1.", Source: "table; `uuid` from `mx-smi -L`, " + fromGMI},
 		{Name: "healthy", Help: "Whether the tool calls the card healthy.", Values: "0 or 1", Source: "MetaX: GPU-State, else `-L`; Ascend: Health; NVIDIA: `gpu_recovery_action`; Hygon: `--healthcheck`"},
 		{Name: "health_info", Labels: []string{"state", "reason"}, Help: "State of the card as printed, constant 1.", Source: "same"},
-		{Name: "utilization_ratio", Help: "Share of time the compute cores were busy, 0 to 1.", Source: "GPU-Util; AICore, on 950 NPU Util; DCU%, HCU%"},
-		{Name: "power_watts", Help: "Power drawn by the card.", Source: "table", Absent: "310P; the second die of an A3"},
-		{Name: "power_limit_watts", Help: "Power limit of the card.", Source: "MetaX Usage/Cap, else `mx-smi -s`; PwrCap", Absent: "Ascend; mx-smi before 2.1.12; cap `NA`"},
+		{Name: "utilization_ratio", Help: "Share of time the compute cores were busy, 0 to 1.", Source: "GPU-Util; AICore, on 950 NPU Util; DCU%, HCU%; %GPU"},
+		{Name: "power_watts", Help: "Power drawn by the card.", Source: "table; " + fromGMI, Absent: "310P; the second die of an A3"},
+		{Name: "power_limit_watts", Help: "Power limit of the card.", Source: "MetaX Usage/Cap, else `mx-smi -s`; PwrCap; " + fromGMI, Absent: "Ascend; mx-smi before 2.1.12; cap `NA`"},
 		{Name: "temperature_celsius", Labels: []string{"sensor"}, Help: "Temperature of the card.", Source: "table: `chip`; `mx-smi -s`; `npu-smi info -t sensors`, `memory`, `temp`; `hy-smi --showtemp`"},
-		{Name: "memory_used_bytes", Labels: []string{"type"}, Help: "Memory in use, the driver's own included.", Source: "Memory-Usage, HBM-Usage; `host_mapped`: `mx-smi -s`; `hy-smi --showmeminfo vram`"},
+		{Name: "memory_used_bytes", Labels: []string{"type"}, Help: "Memory in use, the driver's own included.", Source: "Memory-Usage, HBM-Usage; `host_mapped`: `mx-smi -s`; `hy-smi --showmeminfo vram`; Mem"},
 		{Name: "memory_total_bytes", Labels: []string{"type"}, Help: "Memory of the card.", Source: "same"},
 		{Name: "hugepages_used", Help: "Huge pages in use, in pages.", Unit: "pages", Source: "Ascend Hugepages-Usage", Absent: "MetaX"},
 		// Untyped, since a gauge must not be called _total and this is no counter.

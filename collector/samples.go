@@ -22,13 +22,14 @@ type sampleCache struct {
 	samples map[*cardReadings][]sample
 }
 
-// get returns the samples of all readings, and forgets those of others.
-func (c *sampleCache) get(all []*cardReadings, newSample func(device string, r model.Reading) sample) (samples []sample) {
+// get returns the samples of all readings, in their order, and forgets those of others.
+func (c *sampleCache) get(all []*cardReadings, newSample func(device string, r model.Reading) sample) [][]sample {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known := c.samples
 	c.samples = make(map[*cardReadings][]sample, len(all))
-	for _, card := range all {
+	samples := make([][]sample, len(all))
+	for at, card := range all {
 		made, isKnown := known[card]
 		if !isKnown {
 			made = make([]sample, len(card.readings))
@@ -36,8 +37,7 @@ func (c *sampleCache) get(all []*cardReadings, newSample func(device string, r m
 				made[i] = newSample(card.device, r)
 			}
 		}
-		c.samples[card] = made
-		samples = append(samples, made...)
+		c.samples[card], samples[at] = made, made
 	}
 	return samples
 }

@@ -101,8 +101,11 @@ func (v *vendorSource) read(ctx context.Context) (result[model.Snapshot], error)
 		v.table.askEveryPoll(ctx, &a.report)
 		a.err = ctx.Err() // shutting down is no failure of a command
 	}
-	began := time.Now()
-	placements := v.processes.Read(a.report.Processes, start)
+	began, listed := time.Now(), a.report.Processes
+	if a.err != nil {
+		listed = v.report.Processes // what is known of them holds
+	}
+	placements := v.processes.Read(listed, start)
 	v.containers.report(v.Name, began, placements)
 	if a.err != nil {
 		return result[model.Snapshot]{}, a.err

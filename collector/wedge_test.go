@@ -47,6 +47,7 @@ func TestWedgedTool(t *testing.T) {
 		{"metax", "mx-smi", "''", "900"},
 		{"nvidia", "nvidia-smi", "--query-gpu=*temperature.gpu*", "90"}, // a row that is whole is a card
 		{"hygon", "hy-smi", "''", "280"},
+		{"moorethreads", "mthreads-gmi", "''", "500"},
 	} {
 		for name, w := range wedges() {
 			t.Run(v.tool+" "+name, func(t *testing.T) {

@@ -80,7 +80,7 @@ func newReference(t *testing.T) *reference {
 		vllm:     golden("../bench/fakevllm/testdata/metrics.golden"),
 		sections: map[string]metricSection{},
 	}
-	for _, vendor := range []string{"hygon", "nvidia"} { // the machine has none of their cards
+	for _, vendor := range []string{"hygon", "nvidia", "moorethreads"} { // the machine has none of their cards
 		for name, f := range golden("../collector/testdata/scrape-" + vendor + ".golden.txt") {
 			r.families[name].Metric = append(r.families[name].GetMetric(), f.GetMetric()...)
 		}

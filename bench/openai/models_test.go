@@ -56,16 +56,14 @@ func TestModels(t *testing.T) {
 
 // Nine targets with such lists had the exporter killed by its unit, which has 256 MiB.
 func TestListsOfModelsTakeLittleMemory(t *testing.T) {
-	for _, element := range []string{`{"id":"a"},`, `{},`, " "} {
-		for _, size := range []int{maxModels - 100, 15 << 20} {
-			body := `{"data":[` + strings.Repeat(element, size/len(element)) + `{}]}`
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
-			client := newTestClient(t, Config{BaseURL: server.URL})
+	for _, size := range []int{maxModels - 100, 15 << 20} {
+		for _, element := range []string{`{"id":"a"},`, `{},`, " "} {
+			url, _ := answerOf(t, 200, `{"data":[`+strings.Repeat(element, size/len(element))+`{}]}`)
+			client := newTestClient(t, Config{BaseURL: url})
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			_, _ = client.Models(t.Context())
 			runtime.ReadMemStats(&after)
-			server.Close()
 			if n := (after.TotalAlloc - before.TotalAlloc) >> 20; n > 24 {
 				t.Errorf("%d KiB of %q: %d MiB are taken, want at most 24", size>>10, element, n)
 			}

@@ -95,11 +95,8 @@ func one(cards ...int) page {
 
 // memoryOnly is two nodes with CPUs and one without, which is memory alone.
 func memoryOnly(cards ...int) page {
-	var p page
-	p.node(0, "0-3", 32000, 20000, "")
-	p.node(1, "4-7", 32000, 20000, "")
+	p := two(cards...)
 	p.node(2, "", 64000, 63000, "")
-	p.cards("ascend", cards...)
 	return p
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-kit/log"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/config"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
@@ -23,6 +24,8 @@ import (
 type Prober struct {
 	*metrics
 	logger log.Logger
+	// Dial makes the connections of targets that are applied later, nil for TCP.
+	Dial config.DialContextFunc
 
 	mu    sync.Mutex
 	loops map[string]*loop
@@ -39,7 +42,7 @@ func New(logger log.Logger) *Prober {
 func (p *Prober) Apply(targets []Target) error {
 	fresh := make(map[string]*loop, len(targets))
 	for _, t := range targets {
-		c, err := t.client()
+		c, err := t.client(p.Dial)
 		if err != nil {
 			return fmt.Errorf("probe %.40q: %w", t.Name(), err)
 		}

@@ -67,6 +67,9 @@ func TestFaults(t *testing.T) {
 		{"hy-smi.card", "2 unhealthy\n", "hy-smi --healthcheck", "0000:29:00.0         : Not Healthy", "Alarm", 0},
 		{"hy-smi.card", "1 ecc\n", "hy-smi --showrasinfo all", "HCU[1]\t\t: Block umc is: ENABLED (ue: 1, ce: 12)", "ce: 13", 0},
 		{"hy-smi.processes", "2 15652 python 60032\n", "hy-smi --showpids", "PID: 15652", "No KFD", 0},
+		{"mthreads-gmi.card", "1 hot 98\n", "mthreads-gmi", "|98C   YES", "105C", 0},
+		{"mthreads-gmi.card", "1 hot 98\n", "mthreads-gmi --query --json", `"GPU Current Temp": "98C"`, "105C", 0},
+		{"mthreads-gmi.processes", "2 15652 python 60032\n", "mthreads-gmi", "2    15652         python", "No running", 0},
 		{"npu-smi.fault", "ecc exit", "npu-smi info -t ecc -i 0", "", "NPU", 1},
 		{"npu-smi.fault", "ecc exit", "npu-smi info -t usages -i 0", "NPU", "-", 0},
 		{"npu-smi.fault", "ecc melt", "npu-smi info", "no such fault", "910B4", 3},
@@ -119,6 +122,7 @@ func TestRefusals(t *testing.T) {
 		"hccn_tool -i 9 -link -g":            {"The device is not exist!\n", 1},
 		"hccn_tool -g -dev_info -i 3":        {"The command is not supported on this product.\n", 13},
 		"hy-smi --showbw":                    {"usage: hy-smi [-h] [--show...]\nhy-smi: error: unrecognized arguments: --showbw\n", 2},
+		"mthreads-gmi -q":                    {"Error: the requested operation is not available on target device\n", 1},
 		"hccn_tool -i 3 -link -s":            {"The command is not supported on this product.\n", 13},
 	} {
 		setState(t)

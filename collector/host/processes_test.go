@@ -171,20 +171,23 @@ func TestMemoryOfAProcessThatHangs(t *testing.T) {
 			t.Errorf("%d processes, warnings %q", len(found.processes), said)
 		}
 	}
-	pipe, err := os.OpenFile(procfs.Path("100/numa_maps"), os.O_WRONLY|syscall.O_NONBLOCK, 0) // an error where nobody reads
-	must(t, err)
-	procfs.Write(t, "100/maps", mappings)
-	must(t, os.Rename(procfs.Path("100/maps"), procfs.Path("100/numa_maps")))
-	pipe.Close()
 	r.MapsTimeout = time.Minute
-	for deadline := time.Now().Add(10 * time.Second); ; {
-		if found := r.Read(listed("100"), time.Now()); len(found.memory.bytes) > 0 {
-			return
-		}
+	answer(t, procfs, "100/numa_maps", mappings)
+	for deadline := time.Now().Add(10 * time.Second); len(r.Read(listed("100"), time.Now()).memory.bytes) == 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("nothing is read after the kernel has answered")
 		}
 	}
+}
+
+// answer has the reader of a pipe find it empty, and puts a file in place of the pipe.
+func answer(t *testing.T, procfs processtest.Procfs, name, text string) {
+	t.Helper()
+	pipe, err := os.OpenFile(procfs.Path(name), os.O_WRONLY|syscall.O_NONBLOCK, 0) // an error where nobody reads
+	must(t, err)
+	procfs.Write(t, name+".new", text)
+	must(t, os.Rename(procfs.Path(name+".new"), procfs.Path(name)))
+	pipe.Close()
 }
 
 // A file of a process that hangs must not cost the cards their nodes, which sysfs knows, nor a
@@ -211,12 +214,8 @@ func TestFilesThatHang(t *testing.T) {
 			t.Errorf("%q, %d processes not read, card %+v", reason, *s.UnreadProcesses, s.Devices[0])
 		}
 	}
-	pipe, err := os.OpenFile(procfs.Path("100/cgroup"), os.O_WRONLY|syscall.O_NONBLOCK, 0) // an error where nobody reads
-	must(t, err)
-	procfs.Write(t, "100/new", "0::/\n")
-	must(t, os.Rename(procfs.Path("100/new"), procfs.Path("100/cgroup")))
-	pipe.Close()
 	r.Timeout = time.Minute
+	answer(t, procfs, "100/cgroup", "0::/\n")
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		if s, reason := read(); reason == "" && len(s.Placements) == 1 {
 			return

@@ -16,7 +16,7 @@ type Form uint8
 // The forms.
 const (
 	FormNumber Form = iota // a number with its unit, or one of Words
-	FormUsage              // used / total; under a total of 0, which a failed query prints, both are unknown
+	FormUsage              // used / total, or used(total); under a total of 0, which a failed query prints, both are unknown
 	FormLimit              // value / limit, or the value alone; a limit of 0 is unknown
 	FormList               // [a b c]: one number a link, the first being 1
 	FormBits               // 0x5: one bit a lane
@@ -136,7 +136,7 @@ func (m *matcher) pair(e *Entry) (all []model.Reading, err error) {
 			return nil, errNoPair
 		case errTotal != nil || knownTotal && total == 0:
 			return nil, errTotal
-		case known && knownTotal && v > total:
+		case known && knownTotal && v > total && !m.MayExceed:
 			known, err = false, errUsedAbove
 		}
 	}
@@ -149,8 +149,12 @@ func (m *matcher) pair(e *Entry) (all []model.Reading, err error) {
 	return all, cmp.Or(err, errTotal)
 }
 
-// cutPair cuts "used / total" at the slash that is not part of an "N/A".
+// cutPair cuts "used / total" at the slash that is not part of an "N/A", and "used(total)" at its parentheses.
 func cutPair(cell string) (used, total string, ok bool) {
+	if used, total, ok := strings.Cut(cell, "("); ok {
+		total, isClosed := strings.CutSuffix(total, ")")
+		return strings.TrimSpace(used), strings.TrimSpace(total), isClosed
+	}
 	const none = "n/a"
 	from := 0
 	if len(cell) >= len(none) && strings.EqualFold(cell[:len(none)], none) {

@@ -29,6 +29,7 @@ type Row struct {
 	Within    model.Metric                  // an earlier row's, without which, or above which, the value is not read
 	Lanes     string                        // of FormBits: the words whose values say what lanes there are, with their number as *
 	NotZero   bool                          // 0 is how a failed query prints
+	MayExceed bool                          // of FormUsage: the part may be more than the total
 	Underflow bool                          // a value of 2^63 and more is one below zero
 	MCU       bool                          // of the board's controller and of no chip
 	Applies   func(card *model.Device) bool // nil for every card

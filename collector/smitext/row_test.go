@@ -108,6 +108,8 @@ func TestPairs(t *testing.T) {
 	memory := smitext.Row{Word: "k", Metric: "used", Total: "total", Form: smitext.FormUsage, Unit: smitext.Bytes}
 	pages, power := memory, memory
 	pages.Unit, power.Unit, power.Form = smitext.Pages, smitext.Watts, smitext.FormLimit
+	above, lanes := memory, memory
+	above.MayExceed, lanes.Unit = true, smitext.Lanes
 	const noUnit, beyond, noNumber = "no unit, or another one", "beyond what a machine can have", "no number"
 	for _, c := range []struct {
 		row         smitext.Row
@@ -154,6 +156,13 @@ func TestPairs(t *testing.T) {
 		{memory, "1 / 4 TB", "", -1, -1, noUnit},
 		{memory, "1/2/3", "B", -1, -1, noNumber},
 		{memory, "12345", "B", -1, -1, "no pair with a slash"},
+		{memory, "2MiB(16MiB)", "", 2 << 20, 16 << 20, ""},
+		{memory, "17MiB(16MiB)", "", -1, 16 << 20, "used is more than the total"},
+		{above, "17MiB(16MiB)", "", 17 << 20, 16 << 20, ""},
+		{above, "0MiB(0MiB)", "", -1, -1, ""},
+		{above, "N/A(16MiB)", "", -1, 16 << 20, ""},
+		{above, "2MiB(16", "", -1, -1, "no pair with a slash"},
+		{lanes, "4x(16x)", "", 4, 16, ""},
 	} {
 		var want []string
 		if c.used >= 0 {

@@ -26,7 +26,7 @@ const (
 	ByteRate  // bytes each second
 	BitRate   // bits each second
 	Decibels
-	Lanes // x16, with the letter before the number
+	Lanes // x16, with the letter before the number, or 16x
 )
 
 var (
@@ -45,7 +45,7 @@ type scale struct {
 // scales are by symbol. Memory is binary throughout, and so is MetaX's traffic: MetaX and Ascend
 // divide by 1024 and write MB or MiB as they please, NVIDIA and Hygon write MiB. Links and networks are decimal.
 var scales = map[string]scale{
-	"%": {Percent, 1, 100}, "C": {Celsius, 1, 1}, "c": {Celsius, 1, 1}, "page": {Pages, 1, 1}, "dB": {Decibels, 1, 1},
+	"%": {Percent, 1, 100}, "C": {Celsius, 1, 1}, "c": {Celsius, 1, 1}, "page": {Pages, 1, 1}, "dB": {Decibels, 1, 1}, "x": {Lanes, 1, 1},
 	"W": {Watts, 1, 1}, "mW": {Watts, 1, 1e3},
 	"V": {Volts, 1, 1}, "mV": {Volts, 1, 1e3},
 	"A": {Amperes, 1, 1}, "mA": {Amperes, 1, 1e3},

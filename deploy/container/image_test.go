@@ -138,7 +138,7 @@ func checkFiles(t *testing.T, root string) {
 	}
 	want := []string{
 		"LICENSE", "etc/ssl/certs/ca-certificates.crt", "usr/local/bin/accelbench", "usr/local/bin/accelerator_exporter",
-		"usr/local/bin/fake/hccn_tool", "usr/local/bin/fake/mx-smi", "usr/local/bin/fake/npu-smi", "usr/local/bin/fakehost",
+		"usr/local/bin/fake/hccn_tool", "usr/local/bin/fake/mthreads-gmi", "usr/local/bin/fake/mx-smi", "usr/local/bin/fake/npu-smi", "usr/local/bin/fakehost",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("files: want (-) and got (+) differ:\n%s", diff)

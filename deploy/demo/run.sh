@@ -29,8 +29,9 @@ for vendor in ${DEMO_VENDORS:-metax ascend}; do
 	ascend) tools='npu-smi hccn_tool' ;;
 	hygon) tools=hy-smi ;;
 	nvidia) tools=nvidia-smi ;;
+	moorethreads) tools=mthreads-gmi ;;
 	*)
-		echo "DEMO_VENDORS: no vendor $vendor: metax, ascend, hygon or nvidia" >&2
+		echo "DEMO_VENDORS: no vendor $vendor: metax, ascend, hygon, nvidia or moorethreads" >&2
 		exit 2
 		;;
 	esac

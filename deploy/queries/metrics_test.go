@@ -27,6 +27,7 @@ var expositions = []string{
 	"cmd/accelerator_exporter/testdata/metrics.golden",
 	"collector/testdata/scrape-hygon.golden.txt",
 	"collector/testdata/scrape-nvidia.golden.txt",
+	"collector/testdata/scrape-moorethreads.golden.txt",
 	"cmd/accelbench/testdata/metrics.golden",
 	"bench/fakevllm/testdata/metrics.golden",
 	"deploy/queries/testdata/vllm.prom",

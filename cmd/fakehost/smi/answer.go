@@ -58,6 +58,10 @@ var tools = []Tool{
 		name: "hy-smi", cards: "hy-smi", model: k100AI, parse: parseHYSMI,
 		unknown: "usage: hy-smi [-h] [--show...]\nhy-smi: error: unrecognized arguments: ARGS\n", unknownStatus: 2,
 	},
+	{
+		name: "mthreads-gmi", cards: "mthreads-gmi", model: s5000, parse: parseMThreadsGMI,
+		unknown: "Error: the requested operation is not available on target device\n", unknownStatus: 1,
+	},
 }
 
 // parseHYSMI takes the first flag as the command.
@@ -66,6 +70,11 @@ func parseHYSMI(args []string) (command, card string) {
 		return "table", ""
 	}
 	return strings.TrimLeft(args[0], "-"), ""
+}
+
+func parseMThreadsGMI(args []string) (command, card string) {
+	commands := map[string]string{"": "table", "--query --json": "query"}
+	return commands[strings.Join(args, " ")], ""
 }
 
 // mxCounters are the flags of mx-smi that go together in one call.
@@ -155,18 +164,18 @@ type Answer struct {
 // Answer is what a call of the tool at an instant prints, or how it misbehaves. round counts from 0 for a command that
 // goes on.
 func (t *Tool) Answer(st State, now time.Time, round int, args ...string) Answer {
+	command, card := t.parse(args)
 	faults, err := parseToolFaults(st.Orders[t.name+".fault"], t.commands)
-	if err != nil {
+	switch {
+	case err != nil:
 		return t.broken(err)
-	}
-	command, id := t.parse(args)
-	if !slices.Contains(t.commands, command) {
+	case !slices.Contains(t.commands, command):
 		return Answer{Text: []byte(strings.ReplaceAll(t.unknown, "ARGS", strings.Join(args, " "))), Status: t.unknownStatus}
 	}
 	a := Answer{GoesOn: command == "watch"}
 	for _, f := range faults {
 		switch {
-		case round > 0 || !f.hits(command, id):
+		case round > 0 || !f.hits(command, card):
 		case f.kind == faultSlow:
 			a.Wait += f.wait
 		case f.kind == faultExit:
@@ -179,13 +188,17 @@ func (t *Tool) Answer(st State, now time.Time, round int, args ...string) Answer
 	if err != nil {
 		return t.broken(err)
 	}
-	c := call{machine: m, Args: args, Round: round}
+	return t.print(a, call{machine: m, Args: args, Round: round}, command, card)
+}
+
+// print makes the text of one command.
+func (t *Tool) print(a Answer, c call, command, id string) Answer {
 	if id != "" {
-		i := slices.IndexFunc(m.Cards, func(c *card) bool { return strconv.Itoa(c.ID) == id })
+		i := slices.IndexFunc(c.Cards, func(c *card) bool { return strconv.Itoa(c.ID) == id })
 		if i < 0 {
-			return Answer{Text: []byte(t.noCard), Status: 1}
+			return Answer{Text: []byte(t.noCard), Status: 1, Wait: a.Wait}
 		}
-		c.Card = m.Cards[i]
+		c.Card = c.Cards[i]
 	}
 	var b bytes.Buffer
 	if err := t.templates.ExecuteTemplate(&b, command+".tmpl", c); err != nil {

@@ -41,6 +41,11 @@ var k100AI = cardModel{
 	idleMHz: 600, fullMHz: 1400, serving: 1, sick: "Not Healthy", // a process on several cards has no memory of one
 }
 
+var s5000 = cardModel{
+	name: "MTT S5000", firstBus: 0x18, busStep: 0x12, idleWatts: 96, fullWatts: 870, idleMiB: 0, modelMiB: 62000, cacheMiB: 9000, totalMiB: 81920,
+	idleMHz: 400, fullMHz: 1750, serving: cardCount,
+}
+
 // State is what tools print of.
 type State struct {
 	Load Load
