@@ -100,7 +100,7 @@ func (t *tool) store(asked question, start time.Time, a answer) bool {
 	if !a.isRead || q.command.EveryPoll { // whose readings are the table's
 		return true
 	}
-	q.keep(a, answerTime{start, retry})
+	q.keep(a, answerTime{start, retry, t.schedule.hung})
 	if q.command.More != nil {
 		q.more = slices.DeleteFunc(a.more, func(c model.Command) bool { return !t.options.wants(c) })
 		t.plan()
@@ -115,7 +115,7 @@ func (t *tool) readings() (all []*cardReadings) {
 	round := t.schedule.roundLength()
 	for _, q := range t.schedule.questions {
 		for _, r := range q.readings {
-			if q.isFresh(r.answered, round, t.options.Timeout) {
+			if t.schedule.isFresh(q, r.answered, round, t.options.Timeout) {
 				all = append(all, r)
 			}
 		}
@@ -129,7 +129,7 @@ func (t *tool) inventory() (all []model.Report) {
 	defer t.mu.Unlock()
 	round := t.schedule.roundLength()
 	for _, q := range t.schedule.questions {
-		if q.command.Inventory && q.isFresh(q.answered, round, t.options.Timeout) {
+		if q.command.Inventory && t.schedule.isFresh(q, q.answered, round, t.options.Timeout) {
 			all = append(all, q.report)
 		}
 	}

@@ -172,7 +172,7 @@ func TestForeignPIDNamespace(t *testing.T) {
 		want := `numa_cpu_list_info{cpus="0-1",node="0"} 1
 numa_cpu_list_info{cpus="2-3",node="1"} 1
 process_placement_unknown{vendor="metax"} 1
-metax: where the processes may run is not known: ` + s.LastError + "\n"
+`
 		if diff := cmp.Diff(want, processSeries(t, c)); diff != "" || len(c.Places()) > 0 {
 			t.Errorf("%v (-want +got):\n%s", c.Places(), diff)
 		}

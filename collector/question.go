@@ -62,6 +62,7 @@ type cardReadings struct {
 type answerTime struct {
 	start time.Time
 	retry time.Duration
+	hung  time.Duration // that of the schedule then
 }
 
 // nextDue is when a question is due after now. What was missed is left out.
@@ -76,14 +77,6 @@ func (q *question) nextDue(now time.Time) time.Time {
 		return due
 	}
 	return now.Add(q.every)
-}
-
-// isFresh reports whether an answer still holds: three intervals and a timeout after it was asked for, intervals as they
-// are stretched now. The time until a retry is the first of the three, so that a sick card costs the readings of no other
-// card that was answered about.
-func (q *question) isFresh(a answerTime, round, timeout time.Duration) bool {
-	every := max(q.every, round)
-	return time.Since(a.start) <= max(every, a.retry)+2*every+timeout
 }
 
 // dropOthers drops what was answered about other cards than these, and reports whether one of these is new.

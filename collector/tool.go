@@ -96,16 +96,18 @@ func (t *tool) next() (q question, at time.Time, ok bool) {
 	return *first, at, true
 }
 
-// askEveryPoll adds to the table what its tool prints apart. What fails costs its own series: a poll waits for one call
-// that hangs, and then polls do without it for a while.
+// askEveryPoll adds to the table what its tool prints apart. What fails costs its own series: polls do without a call that
+// hangs for a while, and of those that have hung before one is tried in a poll.
 func (t *tool) askEveryPoll(ctx context.Context, table *model.Report) {
+	hangs := false
 	for _, q := range t.everyPoll() {
+		if ctx.Err() != nil || hangs && q.retry > 0 {
+			continue
+		}
 		a := t.ask(ctx, q)
 		a.report.Warnings = model.Warnings{} // which have an account of their own
 		table.Join(a.report)
-		if ctx.Err() != nil || failure.ReasonOf(a.err) == failure.Timeout {
-			return
-		}
+		hangs = hangs || failure.ReasonOf(a.err) == failure.Timeout
 	}
 }
 

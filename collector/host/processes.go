@@ -38,11 +38,12 @@ type Placements struct {
 	Err      error
 	Warnings model.Warnings // of containers
 
-	sysfs         string
-	numa          NUMA
-	withPlacement bool
-	processes     map[string]listedProcess // by PID
-	memory        nodeMemory
+	sysfs          string
+	numa           NUMA
+	withPlacement  bool
+	withContainers bool
+	processes      map[string]listedProcess // by PID
+	memory         nodeMemory
 }
 
 // listedProcess is what the kernel shows of a process.
@@ -66,7 +67,7 @@ func (r *ProcessReader) Read(listed []model.Process, asked time.Time) Placements
 	if !inTime {
 		found.Err = failure.Errorf(failure.Timeout, "reading the files of processes: no end within %s", r.Timeout)
 	}
-	found.sysfs, found.numa, found.withPlacement = r.Sysfs, numa, withPlacement
+	found.sysfs, found.numa, found.withPlacement, found.withContainers = r.Sysfs, numa, withPlacement, r.Containers
 	if withPlacement && r.MapsTimeout > 0 && found.Err == nil {
 		processes := found.processes
 		found.memory, inTime = r.maps.read(r.MapsTimeout, func() nodeMemory { return r.sumAll(processes) })
