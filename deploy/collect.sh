@@ -199,6 +199,8 @@ for tool in mx-smi ht-smi npu-smi hccn_tool nvidia-smi hy-smi ixsmi xpu_smi xpu-
 		say "$tool: not found"
 		continue
 	}
+	# One program under two names.
+	[ "$tool" != xpu-smi ] || ! find_tool xpu_smi >/dev/null || continue
 	found=$((found + 1))
 	say "$tool: $path"
 	case $tool in

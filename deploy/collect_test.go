@@ -68,7 +68,7 @@ END
 		"nvidia-smi": `-L) echo 'GPU 0: NVIDIA H100 (UUID: GPU-df110ed1-56d2-e35b-d97b-e23bca667d75)' ;;`,
 		"ixsmi":      `'-q -x') echo '<serial>SECRET10</serial><uuid>SECRET11</uuid><product_name>MR-V100</product_name>' ;;`,
 		"xpu_smi":    `-m) echo '00000000:03:00.0 0 0 02K15K600SECRETX 36 0 "P800 OAM"' ;;`,
-		"xpu-smi":    "",
+		"xpu-smi":    "", // the same program
 		"efsmi": `
 -L) echo ' 0     A0A7PSECRET12     PCIE5 (X16)    1e36:c035    0000:0d:00.0    0-7,32-39        TPUH90200803' ;;
 *) echo '| 39 C   Sleep    105W  300W | 49120MiB Disable|   0.0%      A07SECRET0015 |' ;;`,
