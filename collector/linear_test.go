@@ -22,7 +22,8 @@ type answerText struct {
 // takes twice the time, of every command of every vendor.
 func TestParsingTakesTimeByLength(t *testing.T) {
 	sets := [][]model.Device{
-		devs(t, "0 0000:08:00.0,1 0000:09:00.0"), devs(t, "5 5.0 hbm"), devs(t, "0 0.0 hbm,1 0.1 hbm"), devs(t, "9 9 hbm"), {{ID: "0"}},
+		devs(t, "0 0000:08:00.0,1 0000:09:00.0"), devs(t, "5 5.0 hbm"), devs(t, "0 0.0 hbm,1 0.1 hbm"), devs(t, "9 9 hbm"),
+		{{ID: "0"}},
 		{{ID: "0", UUID: "GPU-4f0c0000-11aa-4c3e-8f21-0d3c5b7a9e00"}},
 	}
 	for _, v := range Vendors() {

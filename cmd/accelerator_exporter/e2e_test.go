@@ -297,13 +297,6 @@ func (h *host) replaceTool(t *testing.T, tool, script string) {
 	}
 }
 
-func (h *host) setFault(t *testing.T, tool, fault string) {
-	t.Helper()
-	if err := os.WriteFile(h.path("state/"+tool+".fault"), []byte(fault), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
 	const patience = 45 * time.Second

@@ -257,8 +257,8 @@ type toolRunner struct {
 }
 
 func (r *toolRunner) Stuck() int {
-	r.standIn.mu.Lock()
-	defer r.standIn.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	return map[fault]int{stuck: 1}[r.faults[r.Path]]
 }
 
@@ -298,8 +298,8 @@ func (r *toolRunner) RunUntil(ctx context.Context, enough func([]byte) bool, arg
 
 // keep notes what the tool ought to have printed, where it has not.
 func (r *toolRunner) keep(whole, printed []byte) {
-	r.standIn.mu.Lock()
-	defer r.standIn.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.whole[r.Path] = nil; !bytes.Equal(whole, printed) {
 		r.whole[r.Path] = bytes.ReplaceAll(whole, []byte("\t"), []byte(" "))
 	}
@@ -309,8 +309,8 @@ func (r *toolRunner) keep(whole, printed []byte) {
 func (r *toolRunner) answer(round int, args []string) (a smi.Answer, whole []byte) {
 	state, now := r.shows()
 	a = r.tool.Answer(state, now, round, args...)
-	r.standIn.mu.Lock()
-	defer r.standIn.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.calls++
 	call := r.Path + " " + strings.Join(args, " ")
 	if text, ok := r.says[call]; ok {

@@ -58,8 +58,8 @@ func TestForms(t *testing.T) {
 		return smitext.Row{Word: "k", Metric: "m", Labels: labels, Form: form}
 	}
 	count, state, list, codes := row(smitext.FormNumber), row(smitext.FormText, "*"), row(smitext.FormList, "*", "x"), row(smitext.FormCodes, "*")
-	any, word, oneWord, natural, signed := count, count, state, count, count
-	any.Word, any.Labels = "*", []string{"*"}
+	whole, word, oneWord, natural, signed := count, count, state, count, count
+	whole.Word, whole.Labels = "*", []string{"*"}
 	word.Words, oneWord.Words = words, words
 	natural.NotZero, signed.Underflow = true, true
 	pages := smitext.Row{Word: "k", Metric: "m", Unit: smitext.Pages, Symbol: "page"}
@@ -94,8 +94,8 @@ func TestForms(t *testing.T) {
 		{codes, "80e0 A4025021", []string{"m{80E0} 1", "m{A4025021} 1"}},
 		{codes, "80E0 none", []string{`k from "80E0 none": of another form`}},
 		{codes, "NA", nil},
-		{any, "0xff3000", []string{"m{k} 1.6723968e+07"}},
-		{any, "ff3000", nil}, // of what is read whatever its name, nothing is expected
+		{whole, "0xff3000", []string{"m{k} 1.6723968e+07"}},
+		{whole, "ff3000", nil}, // of what is read whatever its name, nothing is expected
 	} {
 		if diff := cmp.Diff(c.want, read(t, "k : "+c.value+"\n", c.row)); diff != "" {
 			t.Errorf("%q: want (-) and got (+) differ:\n%s", c.value, diff)
