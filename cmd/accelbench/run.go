@@ -49,7 +49,7 @@ func registerRun(app *kingpin.Application, args []string, commands map[string]co
 func newRunFlags(c *kingpin.CmdClause) *runFlags {
 	s := &runFlags{}
 	s.register(c, s.load.register)
-	c.Flag("slo", "Objective of each step, such as ttft:p90<2s or failures<1%; repeatable. Missed: exit code 5.").
+	c.Flag("slo", "Objective such as ttft:p90<2s; exit code 5 if missed.").
 		PlaceHolder("SLO").SetValue(appended(&s.slo, parseSLO))
 	return s
 }
