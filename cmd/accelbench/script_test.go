@@ -24,10 +24,11 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"accelbench": main, "model-server": serveModel})
 }
 
-// serveModel is a program that is a stand-in server at the address of its argument.
+// serveModel is a program that is a stand-in server at the address of its argument, with the speed of a second one.
 func serveModel() {
-	server, err := fakevllm.New(fakevllm.Config{Speed: 200, MeanOutputTokens: 8})
-	if err != nil {
+	speed, err := strconv.ParseFloat(append(os.Args, "200")[2], 64)
+	server, errServer := fakevllm.New(fakevllm.Config{Speed: speed, MeanOutputTokens: 8})
+	if err := errors.Join(err, errServer); err != nil {
 		log.Fatal(err)
 	}
 	go server.Run(context.Background())
@@ -54,6 +55,7 @@ func TestScripts(t *testing.T) {
 	url := serve(t, httptest.NewServer, quick)
 	tlsURL := serve(t, httptest.NewTLSServer, quick)
 	exporter, files := serveExporter(t)
+	docs, _ := filepath.Abs("../../docs")
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
@@ -67,6 +69,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PAGES", pages.URL)
 			bin, _, _ := strings.Cut(env.Getenv("PATH"), string(filepath.ListSeparator))
 			env.Setenv("BIN", bin)
+			env.Setenv("DOCS", docs)
 			env.Setenv("GOMAXPROCS", "1") // the scripts run side by side
 			return nil
 		},
