@@ -125,7 +125,7 @@ func (s *server) share(ctx context.Context, st state, standIn *fakevllm.Server, 
 		}
 		if err := st.writeLoad(cardLoad(standIn.Load())); err != nil && !logged {
 			logged = true
-			_ = logger.Log("msg", "failed to write the load: mx-smi and npu-smi will print an idle machine", "err", err)
+			_ = logger.Log("msg", "cannot write the load into $FAKEHOST_STATE: the tools print an idle machine", "err", err)
 		}
 		select {
 		case <-ctx.Done():
