@@ -102,10 +102,10 @@ func costOf(t *testing.T, m machineOf, detail Detail, takesLong time.Duration) (
 		start(t, newScripted(o, VendorOptions{Vendor: a.planned(m), Command: "tool", Network: "network"}, tools[0], tools[1]))
 		time.Sleep(settle)
 		a.forget()
-		before := [2]int{len(tools[0].calls), len(tools[1].calls)}
+		before := [2]int{tools[0].callCount(), tools[1].callCount()}
 		time.Sleep(length)
 		for i, tool := range tools {
-			n := float64(len(tool.calls) - before[i])
+			n := float64(tool.callCount() - before[i])
 			total.starts[i], total.busy[i] = n/length.Minutes(), n*takesLong.Seconds()/length.Seconds()
 		}
 		total.longest = a.longest

@@ -32,8 +32,11 @@ func addPorts(t testing.TB, to map[string]*dto.MetricFamily) {
 		text := expositiontest.Text(t, ofCard)
 		same := text == before
 		before = text
-		up := strings.Count(text, "accelerator_network_speed_bits_per_second{")
-		return same && up > 1 && strings.Count(text, `kind="crc"`) == up && strings.Contains(text, "accelerator_board_info{")
+		ports := strings.Count(text, "accelerator_network_up{") // which one command tells of all of them
+		for _, last := range []string{"accelerator_network_speed_bits_per_second{", `kind="crc"`, `state="up"`} {
+			same = same && strings.Count(text, last) == ports
+		}
+		return same && ports > 1 && strings.Contains(text, "accelerator_board_info{")
 	})
 	for name, f := range ofCard {
 		if to[name] == nil {
