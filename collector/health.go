@@ -32,7 +32,8 @@ type Status struct {
 // health keeps the status of one collector, and the account of what is left out of it. Polls report to it one at a time,
 // each source of warnings too; scrapes read it at any time.
 type health struct {
-	logger log.Logger
+	logger  log.Logger
+	runners []Runner // whose children count as the collector's
 
 	mu       sync.Mutex // a scrape waits for it: held for assignments alone
 	status   Status
@@ -50,13 +51,13 @@ func newHealth(collector string, logger log.Logger) *health {
 	}
 }
 
-// succeeded says that a poll, which has lasted for a while, read its main part at an instant.
-func (h *health) succeeded(lasted time.Duration, at time.Time) {
+// succeeded says that a poll, which began at an instant, read its main part.
+func (h *health) succeeded(start time.Time) {
 	h.mu.Lock()
 	wasFailing := h.status.LastError != ""
 	s := &h.status
 	s.Polled, s.Success, s.LastError, s.LastReason, s.Hint = true, true, "", "", ""
-	s.LastSuccess, s.Duration = at, lasted
+	s.LastSuccess, s.Duration = start, time.Since(start)
 	h.mu.Unlock()
 	if wasFailing {
 		level.Info(h.logger).Log("msg", "collector works again")
@@ -64,12 +65,12 @@ func (h *health) succeeded(lasted time.Duration, at time.Time) {
 }
 
 // failed counts a failure, and logs it once, not at every poll that repeats it.
-func (h *health) failed(lasted time.Duration, err error) {
+func (h *health) failed(start time.Time, err error) {
 	reason, text := failure.ReasonOf(err), err.Error()
 	h.mu.Lock()
 	s := &h.status
 	isNew, advice := text != s.LastError, hint(s.Collector, reason)
-	s.Polled, s.Success, s.Duration = true, false, lasted
+	s.Polled, s.Success, s.Duration = true, false, time.Since(start)
 	s.LastError, s.LastReason, s.Hint = text, reason, advice
 	s.Failures[reason]++
 	h.mu.Unlock()
@@ -138,6 +139,9 @@ func (h *health) Status() Status {
 	s.Failures = maps.Clone(s.Failures)
 	for _, source := range slices.Sorted(maps.Keys(h.warnings)) {
 		s.LeftOut.Join(h.warnings[source].About(source))
+	}
+	for _, r := range h.runners {
+		s.Stuck += r.Stuck()
 	}
 	return s
 }

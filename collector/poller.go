@@ -8,35 +8,24 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
-// result is what one poll of a source gives.
-type result[T any] struct {
-	value    T
-	taken    time.Time      // when it was read
-	warnings model.Warnings // what cannot be read of it
-}
-
-// source is what a poller polls. read is never called twice at a time.
-type source[T any] interface {
-	read(ctx context.Context) (result[T], error)
-}
-
 // poller asks one source at a steady pace, whoever scrapes and however often.
 type poller[T any] struct {
 	interval time.Duration
 	maxAge   time.Duration
-	source   source[T]
 	health   *health
+	// read asks the source, never twice at a time. The warnings are about what cannot be read of it.
+	read func(ctx context.Context) (T, model.Warnings, error)
 	// between uses the time between two polls. It returns a newer value as soon as there is one, else nil when the time has
 	// come. Nil for nobody.
 	between func(ctx context.Context, until time.Time) *T
 
 	mu    sync.Mutex // a scrape waits for it: held for assignments alone
 	value *T
-	taken time.Time
+	taken time.Time // when the poll of value began
 }
 
-func newPoller[T any](s source[T], h *health, o Options) *poller[T] {
-	return &poller[T]{interval: o.Interval, maxAge: 3*o.Interval + o.Timeout, source: s, health: h}
+func newPoller[T any](h *health, o Options, read func(context.Context) (T, model.Warnings, error)) *poller[T] {
+	return &poller[T]{interval: o.Interval, maxAge: 3*o.Interval + o.Timeout, health: h, read: read}
 }
 
 // run polls at once and then every interval until ctx ends. A poll that takes
@@ -64,14 +53,14 @@ func (p *poller[T]) run(ctx context.Context) {
 
 func (p *poller[T]) poll(ctx context.Context) {
 	start := time.Now()
-	r, err := p.source.read(ctx)
+	value, warnings, err := p.read(ctx)
 	switch {
 	case err == nil:
-		p.store(r.value, r.taken)
-		p.health.succeeded(time.Since(start), r.taken)
-		p.health.setWarnings("", r.warnings)
+		p.store(value, start)
+		p.health.succeeded(start)
+		p.health.setWarnings("", warnings)
 	case ctx.Err() == nil: // shutting down is no failure of the tool
-		p.health.failed(time.Since(start), err)
+		p.health.failed(start, err)
 	}
 }
 
@@ -82,18 +71,18 @@ func (p *poller[T]) store(value T, taken time.Time) {
 	p.value, p.taken = &value, taken
 }
 
-// fresh returns the last value, unless it is older than three intervals and a
+// fresh returns the last value, nil where it is older than three intervals and a
 // timeout: what a hung tool said long ago is not the state of a card.
-func (p *poller[T]) fresh() (*T, bool) {
+func (p *poller[T]) fresh() *T {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.value == nil || time.Since(p.taken) > p.maxAge {
-		return nil, false
+	if time.Since(p.taken) > p.maxAge {
+		return nil
 	}
-	return p.value, true
+	return p.value
 }
 
-// lastTaken is when the last value was read, zero for never.
+// lastTaken is when the last good poll began, zero for never.
 func (p *poller[T]) lastTaken() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,26 +17,38 @@ const tableName = "table"
 
 // vendorCollector collects the cards of one enabled vendor.
 type vendorCollector struct {
-	*vendorSource
-	poller  *poller[model.Snapshot]
-	samples sampleCache
+	VendorOptions
+	poller         *poller[model.Snapshot]
+	table, network *tool // the program with the main table, and that of the network ports: nil for none
+	processes      host.ProcessReader
+	containers     *containers // nil where it is off
+	samples        sampleCache
+
+	// Of the goroutine that polls.
+	report     model.Report    // the last main table, with what every poll adds to it
+	known      []model.Device  // cards of the last table, and the missing ones
+	placements host.Placements // where the processes of report run
+
+	mostSeen  atomic.Int64
+	announced atomic.Int64
 }
 
 func newVendorCollector(v VendorOptions, c *containers, o Options) *vendorCollector {
 	h := newHealth(v.Name, o.Logger)
 	newProgram := func(path string, network bool, classify model.Classifier) *tool {
 		commands := slices.DeleteFunc(slices.Clone(v.Commands), func(c model.Command) bool { return c.Network != network || !o.wants(c) })
-		r := o.NewRunner(process.Options{Path: path, Timeout: o.Timeout, Variables: o.Variables, Subreaper: o.Subreaper})
+		r := o.NewRunner(process.Options{Path: path, Timeout: o.Timeout, Variables: o.Variables})
+		h.runners = append(h.runners, r)
 		return newTool(commands, r, classify, h, o)
 	}
 	v.Table.Inventory = true // its errors are those of the tool, and a part of it is no table
-	s := &vendorSource{VendorOptions: v, table: newProgram(v.Command, false, v.Classify), processes: newProcessReader(o), containers: c}
+	cards := &vendorCollector{VendorOptions: v, table: newProgram(v.Command, false, v.Classify), processes: newProcessReader(o), containers: c}
 	if v.Network != "" {
-		s.network = newProgram(v.Network, true, v.ClassifyNetwork)
+		cards.network = newProgram(v.Network, true, v.ClassifyNetwork)
 	}
-	p := newPoller(s, h, o)
-	p.between = s.between
-	return &vendorCollector{vendorSource: s, poller: p}
+	cards.poller = newPoller(h, o, cards.read)
+	cards.poller.between = cards.between
+	return cards
 }
 
 // run polls until ctx ends, then kills what still runs.
@@ -57,43 +69,17 @@ func (v *vendorCollector) run(ctx context.Context) {
 }
 
 // tools are the vendor's programs.
-func (v *vendorSource) tools() []*tool {
+func (v *vendorCollector) tools() []*tool {
 	if v.network == nil {
 		return []*tool{v.table}
 	}
 	return []*tool{v.table, v.network}
 }
 
-// status is the health of the collector with its children.
-func (v *vendorCollector) status() Status {
-	s := v.poller.health.Status()
-	for _, t := range v.tools() {
-		s.Stuck += t.runner.Stuck()
-	}
-	return s
-}
-
-// vendorSource is one vendor's cards as a source of snapshots.
-type vendorSource struct {
-	VendorOptions
-	table, network *tool // the program with the main table, and that of the network ports: nil for none
-	processes      host.ProcessReader
-	containers     *containers // nil where it is off
-
-	// Of the goroutine that polls.
-	report     model.Report    // the last main table, with what every poll adds to it
-	known      []model.Device  // cards of the last table, and the missing ones
-	placements host.Placements // where the processes of report run
-
-	mostSeen  atomic.Int64
-	announced atomic.Int64
-}
-
 // read asks for the main table and joins it with what the other commands have answered.
-func (v *vendorSource) read(ctx context.Context) (result[model.Snapshot], error) {
+func (v *vendorCollector) read(ctx context.Context) (model.Snapshot, model.Warnings, error) {
 	start := time.Now()
 	a := v.table.call(ctx, v.Table, v.Table.Args(model.Device{})[0], nil)
-	taken := time.Now()
 	if a.err == nil {
 		for _, t := range v.tools() { // as printed: what is added later makes no other card of one
 			t.setCards(slices.Clone(a.report.Devices))
@@ -105,17 +91,17 @@ func (v *vendorSource) read(ctx context.Context) (result[model.Snapshot], error)
 	placements := v.processes.Read(a.report.Processes, start)
 	v.containers.report(v.Name, began, placements)
 	if a.err != nil {
-		return result[model.Snapshot]{}, a.err
+		return model.Snapshot{}, model.Warnings{}, a.err
 	}
 	v.report, v.placements = a.report, placements
 	s := v.merge()
 	warnings := a.report.Warnings
 	warnings.Join(s.Warnings)
-	return result[model.Snapshot]{value: s, taken: taken, warnings: warnings}, nil
+	return s, warnings, nil
 }
 
 // between has the other commands asked. The cards of an inventory that has come are shown at once.
-func (v *vendorSource) between(ctx context.Context, until time.Time) *model.Snapshot {
+func (v *vendorCollector) between(ctx context.Context, until time.Time) *model.Snapshot {
 	if !v.table.askUntil(ctx, until) {
 		return nil
 	}
@@ -124,7 +110,7 @@ func (v *vendorSource) between(ctx context.Context, until time.Time) *model.Snap
 }
 
 // merge joins the last table with the inventories.
-func (v *vendorSource) merge() model.Snapshot {
+func (v *vendorCollector) merge() model.Snapshot {
 	s := model.Merge(v.report, v.table.inventory(), v.Resolve)
 	v.placements.AddTo(&s)
 	v.mostSeen.Store(max(v.mostSeen.Load(), int64(s.Seen)))
@@ -136,7 +122,7 @@ func (v *vendorSource) merge() model.Snapshot {
 }
 
 // expected is how many cards there ought to be; 0 while nothing is known.
-func (v *vendorSource) expected() int {
+func (v *vendorCollector) expected() int {
 	if v.ExpectedDevices > 0 {
 		return v.ExpectedDevices
 	}

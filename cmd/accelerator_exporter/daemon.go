@@ -18,7 +18,6 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 	"github.com/accelerator-exporter/accelerator_exporter/collector"
-	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 // daemon is the running program: everything wired together.
@@ -54,7 +53,7 @@ func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
 	if err := d.prober.Apply(c.targets); err != nil {
 		return nil, err
 	}
-	d.targetCards = newTargetCards(process.FS(options.Procfs), d.hardware, d.prober)
+	d.targetCards = newTargetCards(options, d.hardware, d.prober)
 	d.registry.MustRegister(d.hardware, d.prober, d.targetCards, d.reloadOK, d.reloadAt,
 		versioncollector.NewCollector("accelerator_exporter"),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

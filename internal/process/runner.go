@@ -76,10 +76,14 @@ func NewRunner(o Options) *Runner {
 	return r
 }
 
-// Available reports whether a program of that name or path can be run now.
-func Available(name string) bool {
-	_, err := LookPath(name)
-	return err == nil
+// FirstFound returns the first of these names and paths of programs that can be run now, "" for none.
+func FirstFound(names []string) string {
+	for _, name := range names {
+		if _, err := LookPath(name); err == nil {
+			return name
+		}
+	}
+	return ""
 }
 
 // Run starts the program with args and returns what it printed, also beside an
