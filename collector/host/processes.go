@@ -103,10 +103,10 @@ func (r *ProcessReader) readAll(listed []model.Process, asked time.Time) Placeme
 func (r *ProcessReader) readProcess(printed string, asked time.Time, w *model.Warnings) (p listedProcess, ok bool) {
 	pid, _ := strconv.Atoi(printed)
 	before, ok := r.Procfs.Stat(pid)
-	if !ok || strconv.Itoa(pid) != printed || before.Began().After(asked) {
+	if !ok || strconv.Itoa(pid) != printed || process.Began(before).After(asked) {
 		return listedProcess{}, false
 	}
-	p = listedProcess{pid: pid, start: before.Start}
+	p = listedProcess{pid: pid, start: before.Starttime}
 	var err error
 	if r.Containers {
 		p.container, err = readContainer(r.Procfs, pid)
@@ -129,7 +129,7 @@ func (r *ProcessReader) readProcess(printed string, asked time.Time, w *model.Wa
 // isStill reports whether the process has not ended.
 func (r *ProcessReader) isStill(p listedProcess) bool {
 	now, ok := r.Procfs.Stat(p.pid)
-	return ok && now.Start == p.start
+	return ok && now.Starttime == p.start
 }
 
 // ContainerOf reads the ids of the pod and container that a process is in; zero

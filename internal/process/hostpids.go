@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // initialNamespace is what the kernel calls the PID namespace that it starts with, in
@@ -17,14 +19,14 @@ const initialNamespace = "pid:[4026531836]"
 func (fs FS) CheckHostPIDs() error {
 	self := string(fs) + "/self"
 	if _, err := os.Stat(self); err != nil {
-		return fmt.Errorf("reading %s: %w", self, cause(err))
+		return fmt.Errorf("reading %s: %w", self, failure.Cause(err))
 	}
 	namespace, err := os.Readlink(self + "/ns/pid")
 	if errors.Is(err, os.ErrNotExist) || namespace == initialNamespace {
 		return nil // a kernel without namespaces has one only
 	}
-	const kthreadd = 2
-	if st, ok := fs.Stat(kthreadd); ok && st.Kernel && st.Parent == 0 {
+	const kthreadd, kernelThread = 2, 0x00200000 // PF_KTHREAD of the kernel, which no program can have
+	if st, ok := fs.Stat(kthreadd); ok && st.Flags&kernelThread != 0 && st.PPID == 0 {
 		return nil
 	}
 	return fmt.Errorf("%s has the PIDs of a container, not the host's", string(fs))

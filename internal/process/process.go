@@ -11,18 +11,8 @@ import (
 // FS is the mount point of a proc file system.
 type FS string
 
-// Stat is one process as its stat file shows it.
-type Stat struct {
-	PID, Parent int
-	Group       int // process group
-	Session     int
-	Kernel      bool   // a thread of the kernel
-	State       string // such as R, S, D, and Z for one that is dead and not reaped
-	Start       uint64 // clock ticks after boot
-}
-
 // Processes returns all processes, in no order, without those that ended meanwhile.
-func (fs FS) Processes() ([]Stat, error) {
+func (fs FS) Processes() ([]procfs.ProcStat, error) {
 	root, err := procfs.NewFS(string(fs))
 	if err != nil {
 		return nil, err
@@ -31,9 +21,9 @@ func (fs FS) Processes() ([]Stat, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Stat, 0, len(procs))
+	all := make([]procfs.ProcStat, 0, len(procs))
 	for _, proc := range procs {
-		if st, ok := readStat(proc); ok {
+		if st, err := proc.Stat(); err == nil {
 			all = append(all, st)
 		}
 	}
@@ -41,45 +31,34 @@ func (fs FS) Processes() ([]Stat, error) {
 }
 
 // Stat reads one process; it reports false when there is none of that number.
-func (fs FS) Stat(pid int) (Stat, bool) {
+func (fs FS) Stat(pid int) (procfs.ProcStat, bool) {
 	root, err := procfs.NewFS(string(fs))
 	if err != nil {
-		return Stat{}, false
+		return procfs.ProcStat{}, false
 	}
 	proc, err := root.Proc(pid)
 	if err != nil {
-		return Stat{}, false
+		return procfs.ProcStat{}, false
 	}
-	return readStat(proc)
-}
-
-func readStat(proc procfs.Proc) (Stat, bool) {
 	st, err := proc.Stat()
-	if err != nil {
-		return Stat{}, false
-	}
-	const kernelThread = 0x00200000 // PF_KTHREAD of the kernel, which no program can have
-	return Stat{
-		PID: st.PID, Parent: st.PPID, Group: st.PGRP, Session: st.Session,
-		Kernel: st.Flags&kernelThread != 0, State: st.State, Start: st.Starttime,
-	}, true
+	return st, err == nil
 }
 
-// Began returns when the process began, or up to a tick earlier, zero where that is not known.
-func (s Stat) Began() time.Time {
+// Began returns when a process began, or up to a tick earlier, zero where that is not known.
+func Began(st procfs.ProcStat) time.Time {
 	const ticks = 100 // a second, in all that the kernel shows programs
 	up, ok := sinceBoot()
 	if !ok {
 		return time.Time{}
 	}
-	return time.Now().Add(time.Duration(s.Start)*(time.Second/ticks) - up)
+	return time.Now().Add(time.Duration(st.Starttime)*(time.Second/ticks) - up)
 }
 
 // AddDescendants adds to set all that descend from its members.
-func AddDescendants(set map[int]bool, all []Stat) {
+func AddDescendants(set map[int]bool, all []procfs.ProcStat) {
 	children := make(map[int][]int, len(all))
 	for _, st := range all {
-		children[st.Parent] = append(children[st.Parent], st.PID)
+		children[st.PPID] = append(children[st.PPID], st.PID)
 	}
 	queue := make([]int, 0, len(set))
 	for pid := range set {
