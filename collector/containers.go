@@ -32,13 +32,11 @@ func (c *containers) report(vendor string, start time.Time, found host.Placement
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failing[vendor] = found.Err != nil
-	if found.Err != nil {
-		c.failed(start, found.Err)
-		return
+	if found.Err == nil {
+		c.setWarnings(vendor, found.Warnings)
 	}
-	c.setWarnings(vendor, found.Warnings)
-	if !slices.Contains(slices.Collect(maps.Values(c.failing)), true) {
-		c.succeeded(start)
+	if found.Err != nil || !slices.Contains(slices.Collect(maps.Values(c.failing)), true) {
+		c.polled(start, found.Err)
 	}
 }
 

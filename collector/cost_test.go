@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
 )
 
 var allCosts = flag.Bool("cost", false, "with -v: print what the details cost for every length of a call")
@@ -75,7 +74,7 @@ func (a *ages) planned(m machineOf) model.Vendor {
 		}
 		d.Parse = func(_ []byte, cards []model.Device) (model.Report, error) {
 			a.answered(name+" "+cards[0].ID, every)
-			return model.Report{Devices: []model.Device{{ID: cards[0].ID, Readings: modeltest.Reading(model.Metric(name), 1)}}}, nil
+			return model.Report{Devices: []model.Device{{ID: cards[0].ID, Readings: model.Readings{{Metric: model.Metric(name), Value: 1}}}}}, nil
 		}
 	}
 	return v

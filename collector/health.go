@@ -51,30 +51,25 @@ func newHealth(collector string, logger log.Logger) *health {
 	}
 }
 
-// succeeded says that a poll, which began at an instant, read its main part.
-func (h *health) succeeded(start time.Time) {
+// polled says how a poll that began at an instant went. A failure is logged once, not at every poll that repeats it.
+func (h *health) polled(start time.Time, err error) {
 	h.mu.Lock()
-	wasFailing := h.status.LastError != ""
 	s := &h.status
-	s.Polled, s.Success, s.LastError, s.LastReason, s.Hint = true, true, "", "", ""
-	s.LastSuccess, s.Duration = start, time.Since(start)
-	h.mu.Unlock()
-	if wasFailing {
-		level.Info(h.logger).Log("msg", "collector works again")
+	before, reason, text, advice := s.LastError, failure.ReasonOf(err), "", ""
+	if err == nil {
+		s.LastSuccess = start
+	} else {
+		text, advice = err.Error(), hint(s.Collector, reason)
+		s.Failures[reason]++
 	}
-}
-
-// failed counts a failure, and logs it once, not at every poll that repeats it.
-func (h *health) failed(start time.Time, err error) {
-	reason, text := failure.ReasonOf(err), err.Error()
-	h.mu.Lock()
-	s := &h.status
-	isNew, advice := text != s.LastError, hint(s.Collector, reason)
-	s.Polled, s.Success, s.Duration = true, false, time.Since(start)
+	s.Polled, s.Success, s.Duration = true, err == nil, time.Since(start)
 	s.LastError, s.LastReason, s.Hint = text, reason, advice
-	s.Failures[reason]++
 	h.mu.Unlock()
-	if isNew {
+	switch {
+	case text == before:
+	case err == nil:
+		level.Info(h.logger).Log("msg", "collector works again")
+	default:
 		level.Error(h.logger).Log("msg", "collector failed", "reason", reason, "err", err, "hint", advice)
 	}
 }

@@ -62,19 +62,11 @@ func (t *tool) addQuestions(known map[questionKey]*question, c model.Command, ca
 	} else if q.dropOthers(cards) {
 		q.due = time.Now()
 	}
-	q.command, q.cards, q.every, q.phase = c, cards, t.every(c), phase
+	q.command, q.cards, q.phase = c, cards, phase
 	t.schedule.questions = append(t.schedule.questions, q)
 	for _, more := range q.more {
 		t.addQuestions(known, more, cards, phase)
 	}
-}
-
-// every is how often a command is asked where the tool is quick enough.
-func (t *tool) every(c model.Command) time.Duration {
-	if inventory := t.options.InventoryInterval; c.Inventory && (c.Every == 0 || c.Every > inventory) {
-		return inventory
-	}
-	return c.Every
 }
 
 // store keeps an answer and says when the question is asked again. It reports false where the answer counts for nothing:

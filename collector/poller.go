@@ -54,14 +54,14 @@ func (p *poller[T]) run(ctx context.Context) {
 func (p *poller[T]) poll(ctx context.Context) {
 	start := time.Now()
 	value, warnings, err := p.read(ctx)
-	switch {
-	case err == nil:
-		p.store(value, start)
-		p.health.succeeded(start)
-		p.health.setWarnings("", warnings)
-	case ctx.Err() == nil: // shutting down is no failure of the tool
-		p.health.failed(start, err)
+	if err != nil && ctx.Err() != nil {
+		return // shutting down is no failure of the tool
 	}
+	if err == nil { // else the known warnings hold
+		p.store(value, start)
+		p.health.setWarnings("", warnings)
+	}
+	p.health.polled(start, err)
 }
 
 // store makes a value what scrapes see.

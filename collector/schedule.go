@@ -76,7 +76,7 @@ func (s *schedule) roundLength() time.Duration {
 		filled := 0.0
 		for _, q := range s.questions {
 			if q.callAndBackoff > 0 {
-				filled += q.callAndBackoff.Seconds() * min(1, length/max(q.every, q.retry).Seconds())
+				filled += q.callAndBackoff.Seconds() * min(1, length/max(q.command.Every, q.retry).Seconds())
 			}
 		}
 		length = filled

@@ -37,6 +37,11 @@ func newVendorCollector(v VendorOptions, c *containers, o Options) *vendorCollec
 	h := newHealth(v.Name, o.Logger)
 	newProgram := func(path string, network bool, classify model.Classifier) *tool {
 		commands := slices.DeleteFunc(slices.Clone(v.Commands), func(c model.Command) bool { return c.Network != network || !o.wants(c) })
+		for i, c := range commands {
+			if c.Inventory && (c.Every == 0 || c.Every > o.InventoryInterval) {
+				commands[i].Every = o.InventoryInterval
+			}
+		}
 		r := o.NewRunner(process.Options{Path: path, Timeout: o.Timeout, Variables: o.Variables})
 		h.runners = append(h.runners, r)
 		return newTool(commands, r, classify, h, o)

@@ -114,7 +114,7 @@ func (t *targetCards) cardsOf(server process.Server, byPort map[int]process.Serv
 	own := map[ids]bool{}
 	for _, pid := range server.Listeners {
 		if t.containers {
-			c := host.ContainerOf(t.servers.FS, pid)
+			c, _ := host.ReadContainer(t.servers.FS, pid)
 			own[ids{c.PodUID, c.ID}] = c.PodUID != "" && c.ID != ""
 		}
 	}

@@ -109,7 +109,7 @@ func (r *ProcessReader) readProcess(printed string, asked time.Time, w *model.Wa
 	p = listedProcess{pid: pid, start: before.Starttime}
 	var err error
 	if r.Containers {
-		p.container, err = readContainer(r.Procfs, pid)
+		p.container, err = ReadContainer(r.Procfs, pid)
 	}
 	if r.Placement {
 		// One that cannot be read is counted as not known.
@@ -132,14 +132,8 @@ func (r *ProcessReader) isStill(p listedProcess) bool {
 	return ok && now.Starttime == p.start
 }
 
-// ContainerOf reads the ids of the pod and container that a process is in; zero
-// where it is in none, or that is not known.
-func ContainerOf(procfs process.FS, pid int) model.Container {
-	c, _ := readContainer(procfs, pid)
-	return c
-}
-
-func readContainer(procfs process.FS, pid int) (model.Container, error) {
+// ReadContainer reads the ids of the pod and container that a process is in, zero where it is in none.
+func ReadContainer(procfs process.FS, pid int) (model.Container, error) {
 	text, err := os.ReadFile(processFile(procfs, pid, "cgroup"))
 	if err != nil {
 		return model.Container{}, fmt.Errorf("reading its cgroup: %w", failure.Cause(err))

@@ -67,8 +67,8 @@ func TestContainers(t *testing.T) {
 	if diff := cmp.Diff(warnings, found.Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
-	if got := ContainerOf(r.Procfs, 100); got != (model.Container{ID: a, PodUID: uidA}) {
-		t.Errorf("ContainerOf: %+v", got)
+	if got, err := ReadContainer(r.Procfs, 100); got != (model.Container{ID: a, PodUID: uidA}) || err != nil {
+		t.Errorf("ReadContainer: %+v, %v", got, err)
 	}
 }
 

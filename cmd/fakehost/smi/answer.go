@@ -155,7 +155,7 @@ type Answer struct {
 // Answer is what a call of the tool at an instant prints, or how it misbehaves. round counts from 0 for a command that
 // goes on.
 func (t *Tool) Answer(st State, now time.Time, round int, args ...string) Answer {
-	faults, err := parseToolFaults(st.Orders[t.name+".fault"], t.commands)
+	faults, err := parseOrders(st.Orders[t.name+".fault"], "fault", func(words []string) (toolFault, error) { return parseToolFault(words, t.commands) })
 	if err != nil {
 		return t.broken(err)
 	}

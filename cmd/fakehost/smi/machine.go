@@ -100,7 +100,7 @@ type slice struct {
 
 // newMachine makes the cards of a tool under the load, and with what is wrong with them.
 func newMachine(st State, t *Tool, now time.Time) (*machine, error) {
-	faults, err := parseCardFaults(st.Orders[t.cards+".card"])
+	faults, err := parseOrders(st.Orders[t.cards+".card"], "card fault", parseCardFault)
 	if err != nil {
 		return nil, err
 	}

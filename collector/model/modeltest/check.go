@@ -103,11 +103,6 @@ func checkReadings(t testing.TB, seen map[[3]string]bool, owner string, rs model
 	}
 }
 
-// Reading is what a test expects of one metric.
-func Reading(m model.Metric, v float64, labels ...string) model.Readings {
-	return model.Readings{{Metric: m, Labels: labels, Value: v}}
-}
-
 // Warnings is what a test expects of warnings that all have their text.
 func Warnings(texts ...string) model.Warnings {
 	return model.Warnings{Texts: texts, Count: len(texts)}
