@@ -2,7 +2,6 @@ package collector
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -117,11 +116,7 @@ func (e emitter) details(table []model.Device, v *vendorCollector) {
 	for _, t := range v.tools() {
 		all = append(all, t.readings()...)
 	}
-	newSample := func(device string, r model.Reading) sample {
-		labels := slices.Concat([]string{e.vendor, device}, r.Labels)
-		return sample{sampleID(device, r), e.metric(string(r.Metric), r.Value, labels)}
-	}
-	for _, s := range v.samples.get(all, newSample) {
+	for _, s := range e.samples(&v.samples, all) {
 		if !written[s.id] {
 			written[s.id] = true
 			e.ch <- s.metric

@@ -124,8 +124,8 @@ func New(o Options) *Collector {
 		c.containers = newContainers(o.Logger)
 	}
 	for _, v := range o.Vendors {
-		cards := newVendorCollector(v, c.containers, o)
-		c.vendors, c.healths = append(c.vendors, cards), append(c.healths, cards.poller.health)
+		vendor := newVendorCollector(v, c.containers, o)
+		c.vendors, c.healths = append(c.vendors, vendor), append(c.healths, vendor.poller.health)
 	}
 	if o.NUMA {
 		c.numa = newPoller(newHealth(numaName, o.Logger), o, func(context.Context) (host.NUMA, model.Warnings, error) {

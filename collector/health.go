@@ -20,7 +20,7 @@ type Status struct {
 	Success     bool // the last poll read the main table
 	Duration    time.Duration
 	LastSuccess time.Time
-	Failures    map[failure.Reason]uint64 // every reason, also at 0
+	Failures    map[failure.Reason]uint64 // without those that never came
 	Warnings    uint64
 	LeftOut     model.Warnings // those that hold now; not to be changed
 	Stuck       int            // children that outlived SIGKILL
@@ -41,12 +41,8 @@ type health struct {
 }
 
 func newHealth(collector string, logger log.Logger) *health {
-	failures := make(map[failure.Reason]uint64)
-	for _, r := range failure.Reasons() {
-		failures[r] = 0
-	}
 	return &health{
-		logger: log.With(logger, "collector", collector), status: Status{Collector: collector, Failures: failures},
+		logger: log.With(logger, "collector", collector), status: Status{Collector: collector, Failures: map[failure.Reason]uint64{}},
 		warnings: map[string]model.Warnings{},
 	}
 }

@@ -74,17 +74,20 @@ func (t *tool) addQuestions(known map[questionKey]*question, c model.Command, ca
 func (t *tool) store(asked question, start time.Time, a answer) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now, q := time.Now(), t.schedule.find(asked.key)
-	isGone := q == nil || !slices.EqualFunc(q.cards, asked.cards, sameCard)
-	hasOther := isRefusal(a.err) && asked.variant+1 < len(asked.command.Args(asked.cards[0]))
-	if hasOther && !isGone {
-		q.variant = asked.variant + 1
-	}
-	if isGone || hasOther {
+	now := time.Now()
+	i := slices.IndexFunc(t.schedule.questions, func(q *question) bool {
+		return q.key == asked.key && slices.EqualFunc(q.cards, asked.cards, sameCard)
+	})
+	if i < 0 {
 		t.schedule.backOff(start, now)
 		return false
 	}
+	q := t.schedule.questions[i]
 	if isRefusal(a.err) {
+		if q.variant = asked.variant + 1; q.variant < len(q.command.Args(q.cards[0])) {
+			t.schedule.backOff(start, now)
+			return false
+		}
 		q.variant = 0
 	}
 	retry := retryAfter(q.command, a.err, now.Sub(start), t.options.Interval)
@@ -135,7 +138,6 @@ func (t *tool) hasInventory() bool {
 	return !slices.ContainsFunc(t.schedule.questions, func(q *question) bool { return q.command.Inventory && !q.isDone })
 }
 
-// lastRuns are the last runs by command.
 func (t *tool) lastRuns() map[string]run {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,7 +19,6 @@ type questionKey struct {
 	command, part, card string
 }
 
-// String is the question in words.
 func (k questionKey) String() string {
 	text := k.command
 	if k.part != "" {

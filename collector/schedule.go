@@ -20,15 +20,6 @@ type schedule struct {
 	firstRoundDone bool
 }
 
-// find returns a question, nil where it is not planned.
-func (s *schedule) find(key questionKey) *question {
-	i := slices.IndexFunc(s.questions, func(q *question) bool { return q.key == key })
-	if i < 0 {
-		return nil
-	}
-	return s.questions[i]
-}
-
 // next returns the question to ask, and when; nil for none. Of those that are due together, it is the first.
 func (s *schedule) next() (first *question, at time.Time) {
 	for _, q := range s.questions {

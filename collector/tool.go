@@ -46,7 +46,6 @@ type tool struct {
 	runs     map[string]run  // the last of each command
 }
 
-// run is how one run of a command went.
 type run struct {
 	duration time.Duration
 	success  bool

@@ -38,7 +38,7 @@ func newVendorCollector(v VendorOptions, c *containers, o Options) *vendorCollec
 	newProgram := func(path string, network bool, classify model.Classifier) *tool {
 		commands := slices.DeleteFunc(slices.Clone(v.Commands), func(c model.Command) bool { return c.Network != network || !o.wants(c) })
 		for i, c := range commands {
-			if c.Inventory && (c.Every == 0 || c.Every > o.InventoryInterval) {
+			if c.Inventory && (c.Every == 0 || c.Every > o.InventoryInterval) { // as the flag says
 				commands[i].Every = o.InventoryInterval
 			}
 		}
@@ -47,13 +47,13 @@ func newVendorCollector(v VendorOptions, c *containers, o Options) *vendorCollec
 		return newTool(commands, r, classify, h, o)
 	}
 	v.Table.Inventory = true // its errors are those of the tool, and a part of it is no table
-	cards := &vendorCollector{VendorOptions: v, table: newProgram(v.Command, false, v.Classify), processes: newProcessReader(o), containers: c}
+	collector := &vendorCollector{VendorOptions: v, table: newProgram(v.Command, false, v.Classify), processes: newProcessReader(o), containers: c}
 	if v.Network != "" {
-		cards.network = newProgram(v.Network, true, v.ClassifyNetwork)
+		collector.network = newProgram(v.Network, true, v.ClassifyNetwork)
 	}
-	cards.poller = newPoller(h, o, cards.read)
-	cards.poller.between = cards.between
-	return cards
+	collector.poller = newPoller(h, o, collector.read)
+	collector.poller.between = collector.between
+	return collector
 }
 
 // run polls until ctx ends, then kills what still runs.
@@ -73,7 +73,6 @@ func (v *vendorCollector) run(ctx context.Context) {
 	wg.Wait()
 }
 
-// tools are the vendor's programs.
 func (v *vendorCollector) tools() []*tool {
 	if v.network == nil {
 		return []*tool{v.table}

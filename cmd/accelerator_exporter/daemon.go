@@ -61,7 +61,6 @@ func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
 	return d, nil
 }
 
-// logStart logs what is collected and probed.
 func (d *daemon) logStart(vendors []collector.VendorOptions, c configuration) {
 	level.Info(d.logger).Log("msg", "starting accelerator_exporter", "version", version.Info(), "build_context", version.BuildContext())
 	for _, v := range vendors {

@@ -20,7 +20,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
-// settings are the flags as given.
 type settings struct {
 	logLevel, logFormat string
 
@@ -38,7 +37,6 @@ type settings struct {
 	probeOnce   bool
 }
 
-// vendorFlags are the flags of one vendor.
 type vendorFlags struct {
 	collector.VendorOptions
 	enabled, asked bool

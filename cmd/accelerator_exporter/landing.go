@@ -31,7 +31,6 @@ var (
 // absent is what stands where nothing is known.
 const absent = "-"
 
-// landing is what the page shows.
 type landing struct {
 	Version, Metrics, Now string
 	Vendors               []vendorView
@@ -39,7 +38,6 @@ type landing struct {
 	Collectors            []collectorView
 }
 
-// vendorView is one vendor's cards.
 type vendorView struct {
 	Name, Summary string
 	Bad           bool   // not all are there and healthy

@@ -36,7 +36,6 @@ type targetCards struct {
 	cards map[string]map[servingCard]bool // by target
 }
 
-// servingCard is a card that serves a target.
 type servingCard struct {
 	vendor, device string
 }

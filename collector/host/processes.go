@@ -45,7 +45,6 @@ type Placements struct {
 	memory        nodeMemory
 }
 
-// listedProcess is what the kernel shows of a process.
 type listedProcess struct {
 	pid         int
 	start       uint64 // clock ticks after boot

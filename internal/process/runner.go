@@ -162,7 +162,6 @@ func (r *Runner) takeTurn(ctx context.Context) error {
 	return err
 }
 
-// execution is one run of the program.
 type execution struct {
 	words          []string // the command line
 	stdout, stderr stream

@@ -208,5 +208,4 @@ type call struct {
 	Round int // of a command that goes on
 }
 
-// Asks reports whether an argument was given.
 func (c call) Asks(arg string) bool { return slices.Contains(c.Args, arg) }

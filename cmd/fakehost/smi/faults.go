@@ -34,7 +34,6 @@ const (
 
 var cardFaultKinds = []string{faultUnhealthy, faultHot, faultMemoryFull, faultECC, faultPortDown, faultOptics}
 
-// cardFault is what is wrong with one card.
 type cardFault struct {
 	card string // empty for every card
 	kind string
