@@ -14,7 +14,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 	"github.com/accelerator-exporter/accelerator_exporter/collector"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/host"
+	kernel "github.com/accelerator-exporter/accelerator_exporter/collector/host"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
@@ -113,7 +113,7 @@ func (t *targetCards) cardsOf(server process.Server, byPort map[int]process.Serv
 	own := map[ids]bool{}
 	for _, pid := range server.Listeners {
 		if t.containers {
-			c, _ := host.ReadContainer(t.servers.FS, pid)
+			c, _ := kernel.ReadContainer(t.servers.FS, pid)
 			own[ids{c.PodUID, c.ID}] = c.PodUID != "" && c.ID != ""
 		}
 	}
