@@ -3,15 +3,15 @@ package collector
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/kube"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
 // readClaims returns what asks the kubelet, and says which of its claims fit no card.
-func (c *Collector) readClaims(o Options) func(context.Context) ([]kube.Claim, model.Warnings, error) {
+func (c *Collector) readClaims(o Options) func(context.Context) (result[[]kube.Claim], error) {
 	kubelet := kube.Kubelet{Socket: o.PodResources, Timeout: o.Timeout, TrustAscend: slices.Contains(o.TrustDeviceIDs, kube.Ascend)}
-	return func(ctx context.Context) ([]kube.Claim, model.Warnings, error) {
+	return func(ctx context.Context) (result[[]kube.Claim], error) {
 		claims, err := kubelet.Claims(ctx)
 		r := kube.Allocate(claims, c.kubeVendors())
 		for _, conflicts := range r.Conflicts {
@@ -19,7 +19,7 @@ func (c *Collector) readClaims(o Options) func(context.Context) ([]kube.Claim, m
 				r.Warnings.Add("%s", text)
 			}
 		}
-		return claims, r.Warnings, err
+		return result[[]kube.Claim]{claims, time.Now(), r.Warnings}, err
 	}
 }
 

@@ -13,7 +13,7 @@ type Cards struct {
 	Known bool
 	// Snapshot is not to be changed.
 	model.Snapshot
-	// Taken is when the main table was last asked for with success, zero for never.
+	// Taken is when the main table was last read, zero for never.
 	Taken time.Time
 	// Expected is how many cards there ought to be, 0 while nothing says so.
 	Expected int

@@ -128,9 +128,9 @@ func New(o Options) *Collector {
 		c.vendors, c.healths = append(c.vendors, vendor), append(c.healths, vendor.poller.health)
 	}
 	if o.NUMA {
-		c.numa = newPoller(newHealth(numaName, o.Logger), o, func(context.Context) (host.NUMA, model.Warnings, error) {
+		c.numa = newPoller(newHealth(numaName, o.Logger), o, func(context.Context) (result[host.NUMA], error) {
 			nodes, err := host.ReadNUMA(o.Sysfs)
-			return nodes, nodes.Warnings, err
+			return result[host.NUMA]{nodes, time.Now(), nodes.Warnings}, err
 		})
 		c.healths = append(c.healths, c.numa.health)
 	}

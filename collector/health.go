@@ -49,16 +49,17 @@ func newHealth(collector string, logger log.Logger) *health {
 
 // polled says how a poll that began at an instant went. A failure is logged once, not at every poll that repeats it.
 func (h *health) polled(start time.Time, err error) {
+	now := time.Now()
 	h.mu.Lock()
 	s := &h.status
 	before, reason, text, advice := s.LastError, failure.ReasonOf(err), "", ""
 	if err == nil {
-		s.LastSuccess = start
+		s.LastSuccess = now
 	} else {
 		text, advice = err.Error(), hint(s.Collector, reason)
 		s.Failures[reason]++
 	}
-	s.Polled, s.Success, s.Duration = true, err == nil, time.Since(start)
+	s.Polled, s.Success, s.Duration = true, err == nil, now.Sub(start)
 	s.LastError, s.LastReason, s.Hint = text, reason, advice
 	h.mu.Unlock()
 	switch {

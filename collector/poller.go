@@ -8,23 +8,29 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
+// result is what one poll of a source gives.
+type result[T any] struct {
+	value    T
+	taken    time.Time      // when it was read
+	warnings model.Warnings // what cannot be read of it
+}
+
 // poller asks one source at a steady pace, whoever scrapes and however often.
 type poller[T any] struct {
 	interval time.Duration
 	maxAge   time.Duration
 	health   *health
-	// read asks the source, never twice at a time. The warnings are about what cannot be read of it.
-	read func(ctx context.Context) (T, model.Warnings, error)
+	read     func(ctx context.Context) (result[T], error) // asks the source, never twice at a time
 	// between uses the time between two polls. It returns a newer value as soon as there is one, else nil when the time has
 	// come. Nil for nobody.
 	between func(ctx context.Context, until time.Time) *T
 
 	mu    sync.Mutex // a scrape waits for it: held for assignments alone
 	value *T
-	taken time.Time // when the poll of value began
+	taken time.Time
 }
 
-func newPoller[T any](h *health, o Options, read func(context.Context) (T, model.Warnings, error)) *poller[T] {
+func newPoller[T any](h *health, o Options, read func(context.Context) (result[T], error)) *poller[T] {
 	return &poller[T]{interval: o.Interval, maxAge: 3*o.Interval + o.Timeout, health: h, read: read}
 }
 
@@ -53,13 +59,13 @@ func (p *poller[T]) run(ctx context.Context) {
 
 func (p *poller[T]) poll(ctx context.Context) {
 	start := time.Now()
-	value, warnings, err := p.read(ctx)
+	r, err := p.read(ctx)
 	if err != nil && ctx.Err() != nil {
 		return // shutting down is no failure of the tool
 	}
 	if err == nil { // else the known warnings hold
-		p.store(value, start)
-		p.health.setWarnings("", warnings)
+		p.store(r.value, r.taken)
+		p.health.setWarnings("", r.warnings)
 	}
 	p.health.polled(start, err)
 }
@@ -82,7 +88,7 @@ func (p *poller[T]) fresh() *T {
 	return p.value
 }
 
-// lastTaken is when the last good poll began, zero for never.
+// lastTaken is when the last value was read, zero for never.
 func (p *poller[T]) lastTaken() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,9 +18,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
-// stuckPause is how often it is looked whether a tool that outlived SIGKILL has gone.
-const stuckPause = time.Second
-
 // Runner runs one program of a vendor, one call at a time.
 type Runner interface {
 	// RunUntil ends the program when enough says so of what it has printed; nil for never.
@@ -70,7 +67,7 @@ func (t *tool) askUntil(ctx context.Context, until time.Time) (hasInventory bool
 				}
 				continue
 			}
-			at = time.Now().Add(stuckPause) // no card is to blame for a call that could not begin
+			at = time.Now().Add(time.Second) // no card is to blame for a call that could not begin
 		}
 		if !ok || at.After(until) {
 			at = until

@@ -81,9 +81,10 @@ func (v *vendorCollector) tools() []*tool {
 }
 
 // read asks for the main table and joins it with what the other commands have answered.
-func (v *vendorCollector) read(ctx context.Context) (model.Snapshot, model.Warnings, error) {
+func (v *vendorCollector) read(ctx context.Context) (result[model.Snapshot], error) {
 	start := time.Now()
 	a := v.table.call(ctx, v.Table, v.Table.Args(model.Device{})[0], nil)
+	taken := time.Now()
 	if a.err == nil {
 		for _, t := range v.tools() { // as printed: what is added later makes no other card of one
 			t.setCards(slices.Clone(a.report.Devices))
@@ -95,13 +96,13 @@ func (v *vendorCollector) read(ctx context.Context) (model.Snapshot, model.Warni
 	placements := v.processes.Read(a.report.Processes, start)
 	v.containers.report(v.Name, began, placements)
 	if a.err != nil {
-		return model.Snapshot{}, model.Warnings{}, a.err
+		return result[model.Snapshot]{}, a.err
 	}
 	v.report, v.placements = a.report, placements
 	s := v.merge()
 	warnings := a.report.Warnings
 	warnings.Join(s.Warnings)
-	return s, warnings, nil
+	return result[model.Snapshot]{s, taken, warnings}, nil
 }
 
 // between has the other commands asked. The cards of an inventory that has come are shown at once.

@@ -86,9 +86,6 @@ func (d *daemon) warnUnreadable(c configuration) {
 	}
 }
 
-// stopTimeout is how long what was started may take to end once the web port is closed.
-const stopTimeout = 1500 * time.Millisecond
-
 // run serves until ctx ends or the listener fails, and then ends everything it
 // started.
 func (d *daemon) run(ctx context.Context, hangup <-chan os.Signal) error {
@@ -100,7 +97,16 @@ func (d *daemon) run(ctx context.Context, hangup <-chan os.Signal) error {
 	wg.Go(func() { d.hardware.Run(ctx) })
 	wg.Go(func() { d.prober.Run(ctx) })
 	wg.Go(func() { d.targetCards.run(ctx, d.settings.collector.Interval) })
-	wg.Go(func() { d.reloadOnHangup(ctx, hangup) })
+	wg.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-hangup:
+				_ = d.reload() // logged there
+			}
+		}
+	})
 	err := d.serve(ctx)
 	stop()
 	ended := make(chan struct{})
@@ -110,20 +116,9 @@ func (d *daemon) run(ctx context.Context, hangup <-chan os.Signal) error {
 	}()
 	select {
 	case <-ended:
-	case <-time.After(stopTimeout): // a file on a dead mount must not keep the program
+	case <-time.After(1500 * time.Millisecond): // a file on a dead mount must not keep the program
 	}
 	return err
-}
-
-func (d *daemon) reloadOnHangup(ctx context.Context, hangup <-chan os.Signal) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-hangup:
-			_ = d.reload() // logged there
-		}
-	}
 }
 
 // reload reads the configuration again. A bad one changes nothing.

@@ -18,9 +18,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
-// lookupTimeout bounds finding out which host names are this machine's.
-const lookupTimeout = 2 * time.Second
-
 // targetCards joins the probed targets with the cards that serve them: the
 // configured ones, else those on which the process that listens at the target's
 // port, a child of it, or another process of its container holds memory.
@@ -140,7 +137,7 @@ func (t *targetCards) localPorts(ctx context.Context, targets []probe.Target) ma
 			hosts = append(hosts, target.URL().Hostname())
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	local, ports := t.hosts.Among(ctx, hosts), map[string]int{}
 	for _, target := range targets {
