@@ -46,7 +46,6 @@ type Placements struct {
 	memory         nodeMemory
 }
 
-// listedProcess is what the kernel shows of a process.
 type listedProcess struct {
 	pid         int
 	start       uint64 // clock ticks after boot
@@ -104,13 +103,13 @@ func (r *ProcessReader) readAll(listed []model.Process, asked time.Time) Placeme
 func (r *ProcessReader) readProcess(printed string, asked time.Time, w *model.Warnings) (p listedProcess, ok bool) {
 	pid, _ := strconv.Atoi(printed)
 	before, ok := r.Procfs.Stat(pid)
-	if !ok || strconv.Itoa(pid) != printed || before.Began().After(asked) {
+	if !ok || strconv.Itoa(pid) != printed || process.Began(before).After(asked) {
 		return listedProcess{}, false
 	}
-	p = listedProcess{pid: pid, start: before.Start}
+	p = listedProcess{pid: pid, start: before.Starttime}
 	var err error
 	if r.Containers {
-		p.container, err = readContainer(r.Procfs, pid)
+		p.container, err = ReadContainer(r.Procfs, pid)
 	}
 	if r.Placement {
 		// One that cannot be read is counted as not known.
@@ -130,17 +129,11 @@ func (r *ProcessReader) readProcess(printed string, asked time.Time, w *model.Wa
 // isStill reports whether the process has not ended.
 func (r *ProcessReader) isStill(p listedProcess) bool {
 	now, ok := r.Procfs.Stat(p.pid)
-	return ok && now.Start == p.start
+	return ok && now.Starttime == p.start
 }
 
-// ContainerOf reads the ids of the pod and container that a process is in; zero
-// where it is in none, or that is not known.
-func ContainerOf(procfs process.FS, pid int) model.Container {
-	c, _ := readContainer(procfs, pid)
-	return c
-}
-
-func readContainer(procfs process.FS, pid int) (model.Container, error) {
+// ReadContainer reads the ids of the pod and container that a process is in, zero where it is in none.
+func ReadContainer(procfs process.FS, pid int) (model.Container, error) {
 	text, err := os.ReadFile(processFile(procfs, pid, "cgroup"))
 	if err != nil {
 		return model.Container{}, fmt.Errorf("reading its cgroup: %w", failure.Cause(err))

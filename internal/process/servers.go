@@ -26,8 +26,8 @@ type ServerFinder struct {
 
 	// Of the last search through the descriptors of all processes.
 	searched time.Time
-	sockets  map[string]int // ports of listening sockets, by what an open file of theirs points at
-	holders  map[int][]Stat // by port
+	sockets  map[string]int            // ports of listening sockets, by what an open file of theirs points at
+	holders  map[int][]procfs.ProcStat // by port
 }
 
 // Find returns, for each port, the processes that serve it. A port that nobody listens
@@ -51,8 +51,8 @@ func (f *ServerFinder) Find(ports []int) (map[int]Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing processes: %w", err)
 	}
-	hasEnded := func(holder Stat) bool {
-		return !slices.ContainsFunc(all, func(st Stat) bool { return st.PID == holder.PID && st.Start == holder.Start })
+	hasEnded := func(holder procfs.ProcStat) bool {
+		return !slices.ContainsFunc(all, func(st procfs.ProcStat) bool { return st.PID == holder.PID && st.Starttime == holder.Starttime })
 	}
 	held := slices.Concat(slices.Collect(maps.Values(f.holders))...)
 	if !maps.Equal(sockets, f.sockets) || slices.ContainsFunc(held, hasEnded) || time.Since(f.searched) > searchAgain {
@@ -72,8 +72,8 @@ func (f *ServerFinder) Find(ports []int) (map[int]Server, error) {
 }
 
 // holdersOf returns the processes that hold sockets, by port.
-func holdersOf(root procfs.FS, sockets map[string]int, all []Stat) map[int][]Stat {
-	holders := map[int][]Stat{}
+func holdersOf(root procfs.FS, sockets map[string]int, all []procfs.ProcStat) map[int][]procfs.ProcStat {
+	holders := map[int][]procfs.ProcStat{}
 	for _, st := range all {
 		proc, err := root.Proc(st.PID)
 		if err != nil {

@@ -182,7 +182,7 @@ type Answer struct {
 // goes on.
 func (t *Tool) Answer(st State, now time.Time, round int, args ...string) Answer {
 	command, card := t.parse(args)
-	faults, err := parseToolFaults(st.Orders[t.name+".fault"], t.commands)
+	faults, err := parseOrders(st.Orders[t.name+".fault"], "fault", func(words []string) (toolFault, error) { return parseToolFault(words, t.commands) })
 	switch {
 	case err != nil:
 		return t.broken(err)
@@ -238,5 +238,4 @@ type call struct {
 	Round int // of a command that goes on
 }
 
-// Asks reports whether an argument was given.
 func (c call) Asks(arg string) bool { return slices.Contains(c.Args, arg) }
