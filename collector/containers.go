@@ -31,12 +31,13 @@ func (c *containers) report(vendor string, start time.Time, found host.Placement
 		return
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.failing[vendor] = found.Err != nil
+	works := !slices.Contains(slices.Collect(maps.Values(c.failing)), true)
+	c.mu.Unlock() // a line of the log may wait for its reader
 	if found.Err == nil && isListed {
 		c.setWarnings(vendor, found.Warnings)
 	}
-	if found.Err != nil || !slices.Contains(slices.Collect(maps.Values(c.failing)), true) {
+	if found.Err != nil || works {
 		c.polled(start, found.Err)
 	}
 }

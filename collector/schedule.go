@@ -64,7 +64,7 @@ func (s *schedule) done(q *question, start, now time.Time, retry time.Duration) 
 
 // isFresh reports whether an answer still holds: three intervals and a timeout after it was asked for, intervals as they
 // are stretched now. The time until a retry is the first of the three, so that a sick card costs the readings of no other
-// card that was answered about. Time in which other calls hung does not count, up to five minutes: nothing could be asked.
+// card that was answered about. Time in which calls hung does not count, up to five minutes: nothing else could be asked.
 func (s *schedule) isFresh(q *question, a answerTime, round, timeout time.Duration) bool {
 	every := max(q.command.Every, round)
 	return time.Since(a.start)-min(s.hung-a.hung, retryTimedOut) <= max(every, a.retry)+2*every+timeout

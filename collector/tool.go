@@ -144,6 +144,11 @@ func (t *tool) ask(ctx context.Context, q question) answer {
 	if a.isRead { // else the known warnings hold
 		t.health.setWarnings(q.key.String(), a.report.Warnings)
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !slices.ContainsFunc(t.schedule.questions, func(planned *question) bool { return planned.key == q.key }) { // it went while that was logged
+		t.health.forget(q.key)
+	}
 	return a
 }
 

@@ -43,6 +43,7 @@ const (
 	anyWord       = "*"
 	maxReadings   = 512 // bounds what texts add to a card: real ones have up to 70
 	maxLabel      = 64  // bytes
+	maxDepth      = 8   // titles above a key
 )
 
 // Read adds the readings of a block to those of a card or slice, and reports whether a row found its word. A value that

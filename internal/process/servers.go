@@ -14,6 +14,9 @@ import (
 // process may have been handed a socket.
 const searchAgain = 5 * time.Minute
 
+// searchMissing is that time where a port has no holder: one may have been missed, or may not be read yet.
+const searchMissing = 30 * time.Second
+
 // Server is the processes behind a port, by ascending PID.
 type Server struct {
 	Listeners []int // hold a listening TCP socket of the port
@@ -37,7 +40,8 @@ type ServerFinder struct {
 // could be read.
 //
 // The descriptors of all processes, which are many, are read when other sockets listen, when
-// a process that held one has ended, and every five minutes.
+// a process that held one has ended, and every five minutes, or half a minute while a port has no
+// process.
 func (f *ServerFinder) Find(ports []int) (map[int]Server, error) {
 	root, err := procfs.NewFS(string(f.FS))
 	if err != nil {
@@ -54,8 +58,13 @@ func (f *ServerFinder) Find(ports []int) (map[int]Server, error) {
 	hasEnded := func(holder procfs.ProcStat) bool {
 		return !slices.ContainsFunc(all, func(st procfs.ProcStat) bool { return st.PID == holder.PID && st.Starttime == holder.Starttime })
 	}
-	held := slices.Concat(slices.Collect(maps.Values(f.holders))...)
-	if !maps.Equal(sockets, f.sockets) || slices.ContainsFunc(held, hasEnded) || time.Since(f.searched) > searchAgain {
+	held, wait := slices.Concat(slices.Collect(maps.Values(f.holders))...), searchAgain
+	for _, port := range sockets {
+		if f.holders[port] == nil {
+			wait = searchMissing
+		}
+	}
+	if !maps.Equal(sockets, f.sockets) || slices.ContainsFunc(held, hasEnded) || time.Since(f.searched) > wait {
 		f.searched, f.sockets, f.holders = time.Now(), sockets, holdersOf(root, sockets, all)
 	}
 	found := map[int]Server{}
