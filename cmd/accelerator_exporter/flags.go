@@ -39,7 +39,7 @@ type settings struct {
 
 type vendorFlags struct {
 	collector.VendorOptions
-	enabled, asked bool
+	enabled, isSet bool
 	named          bool // the command was given, not defaulted
 	namedNetwork   bool
 }
@@ -83,7 +83,7 @@ func (s *settings) vendorFlags(app *kingpin.Application) {
 		v.Vendor = k
 		name := "collector." + k.Name
 		app.Flag(name, fmt.Sprintf("Enable the %s collector. Default: enabled if %s is found.", k.Name, strings.Join(k.Tools, " or "))).
-			IsSetByUser(&v.asked).BoolVar(&v.enabled)
+			IsSetByUser(&v.isSet).BoolVar(&v.enabled)
 		app.Flag(name+".command", "Name or path of the vendor's tool. Giving one enables the collector.").
 			Default(k.Tools[0]).IsSetByUser(&v.named).StringVar(&v.Command)
 		app.Flag(name+".expected-devices", "Expected number of cards. 0: the highest number seen, or announced by the tool.").
@@ -162,7 +162,7 @@ func (s *settings) enabledVendors() []collector.VendorOptions {
 	var enabled []collector.VendorOptions
 	for _, v := range s.vendors {
 		tool := process.FirstFound(v.Tools)
-		if v.asked && !v.enabled || !v.asked && !v.named && tool == "" {
+		if v.isSet && !v.enabled || !v.isSet && !v.named && tool == "" {
 			continue
 		}
 		options := v.VendorOptions

@@ -54,15 +54,15 @@ type listedProcess struct {
 }
 
 // Read reads the files of the listed processes. It is called at once after the tool's list,
-// so that a number has least time to become another process's; asked is when the tool was
+// so that a number has least time to become another process's; toolStart is when the tool was
 // started. NUMA nodes do not wait for the files of processes, one of which may hang.
-func (r *ProcessReader) Read(listed []model.Process, asked time.Time) Placements {
+func (r *ProcessReader) Read(listed []model.Process, toolStart time.Time) Placements {
 	numa, err := ReadNUMA(r.Sysfs)
 	withPlacement := r.Placement && err == nil // otherwise the collector numa says why
 	if !r.Containers && !withPlacement {
 		return Placements{sysfs: r.Sysfs, numa: numa}
 	}
-	found, inTime := r.files.read(r.Timeout, func() Placements { return r.readAll(listed, asked) })
+	found, inTime := r.files.read(r.Timeout, func() Placements { return r.readAll(listed, toolStart) })
 	if !inTime {
 		found.Err = failure.Errorf(failure.Timeout, "reading the files of processes: no end within %s", r.Timeout)
 	}
@@ -78,7 +78,7 @@ func (r *ProcessReader) Read(listed []model.Process, asked time.Time) Placements
 }
 
 // readAll reads all listed processes, and the names of their pods.
-func (r *ProcessReader) readAll(listed []model.Process, asked time.Time) Placements {
+func (r *ProcessReader) readAll(listed []model.Process, toolStart time.Time) Placements {
 	found := Placements{processes: map[string]listedProcess{}}
 	if found.Err = checkProcfs(r.Procfs); found.Err != nil {
 		return found
@@ -89,7 +89,7 @@ func (r *ProcessReader) readAll(listed []model.Process, asked time.Time) Placeme
 			continue
 		}
 		seen[p.PID] = true
-		if one, ok := r.readProcess(p.PID, asked, &found.Warnings); ok {
+		if one, ok := r.readProcess(p.PID, toolStart, &found.Warnings); ok {
 			found.processes[p.PID] = one
 		}
 	}
@@ -100,10 +100,10 @@ func (r *ProcessReader) readAll(listed []model.Process, asked time.Time) Placeme
 // readProcess reads a process that began before the tool was asked; a younger one has the
 // number of one that has ended. It reports false where there is none, or another one at the
 // end.
-func (r *ProcessReader) readProcess(printed string, asked time.Time, w *model.Warnings) (p listedProcess, ok bool) {
+func (r *ProcessReader) readProcess(printed string, toolStart time.Time, w *model.Warnings) (p listedProcess, ok bool) {
 	pid, _ := strconv.Atoi(printed)
 	before, ok := r.Procfs.Stat(pid)
-	if !ok || strconv.Itoa(pid) != printed || process.Began(before).After(asked) {
+	if !ok || strconv.Itoa(pid) != printed || process.Began(before).After(toolStart) {
 		return listedProcess{}, false
 	}
 	p = listedProcess{pid: pid, start: before.Starttime}
