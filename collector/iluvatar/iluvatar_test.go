@@ -24,8 +24,10 @@ const captures = "../../../shared/captures/ixsmi"
 // cards are those of the fixtures, the third of which is lost. The first two have the bus ids of the captured XML too.
 func cards() []model.Device {
 	return []model.Device{
-		{ID: "0", BusID: "00000000:0c:00.0"}, {ID: "1", BusID: "00000000:0F:00.0"},
-		{ID: "2", BusID: "00000000:1A:00.0", Health: &model.Health{State: "65535W"}}, {ID: "3", BusID: "00000000:1D:00.0"},
+		{ID: "0", BusID: "00000000:0c:00.0"},
+		{ID: "1", BusID: "00000000:0F:00.0"},
+		{ID: "2", BusID: "00000000:1A:00.0", Health: &model.Health{State: "65535W"}},
+		{ID: "3", BusID: "00000000:1D:00.0"},
 	}
 }
 
