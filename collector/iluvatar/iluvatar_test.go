@@ -92,6 +92,7 @@ func TestClassify(t *testing.T) {
 		"Failed to initialize IXML: Insufficient Permissions\n":                                                             failure.Permission,
 		"Failed to initialize IXML: Unknown Error\n":                                                                        failure.Driver,
 		"Unable to open /dev/iluvatar0: Permission denied\n":                                                                failure.Permission,
+
 		"No devices were found\n":                                                   failure.NoDevice,
 		"Field \"gpu.power.draw\" is not a valid field to query.\n\n":               failure.Unsupported,
 		"Invalid combination of input arguments. Please run 'ixsmi -h' for help.\n": failure.Unsupported,
