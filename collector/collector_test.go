@@ -59,6 +59,26 @@ func machine(t testing.TB, tool string) func(context.Context, []string) (process
 		}
 		files["--showmeminfo vram"], files["--showrasinfo all"] = "hygon/testdata/showmeminfo.txt", "hygon/testdata/showrasinfo.txt"
 	}
+	if tool == "ixsmi" {
+		files = map[string]string{
+			"": "iluvatar/testdata/table-lost.txt", "-q -x": "iluvatar/testdata/xml-lost.txt", "topo -m": "iluvatar/testdata/topo-x4.txt",
+			"--query-gpu=index,pci.bus_id,temperature.memory --format=csv": "iluvatar/testdata/temp-x4.txt",
+		}
+	}
+	if tool == "xpu_smi" {
+		files = map[string]string{
+			"": "kunlunxin/testdata/table-p800.txt", "-m": "kunlunxin/testdata/machine-p800.txt", "-L": "kunlunxin/testdata/list.txt",
+			"topo -m": "kunlunxin/testdata/topo.txt", "-q": "testdata/details/kunlunxin-query.txt",
+		}
+	}
+	if tool == "mthreads-gmi" {
+		files = map[string]string{"": "moorethreads/testdata/table-b.txt", "--query --json": "moorethreads/testdata/query.txt"}
+	}
+	if tool == "efsmi" {
+		files = map[string]string{
+			"-q": "enflame/testdata/query-1.5.txt", "": "enflame/testdata/table-1.2.txt", "-L": "enflame/testdata/list-1.5.txt", "topo -m": "enflame/testdata/topo-esl.txt",
+		}
+	}
 	return func(_ context.Context, args []string) (process.Output, error) {
 		file, ok := files[strings.Join(args, " ")]
 		if !ok {
@@ -152,9 +172,9 @@ func TestScrape(t *testing.T) {
 
 // What is asked beside a table, and what a tool's own help leads to, is in the same scrape.
 func TestScrapeOfOtherVendors(t *testing.T) {
-	for vendor, tool := range map[string]string{"hygon": "hy-smi", "nvidia": "nvidia-smi"} {
+	for _, v := range Vendors()[2:] { // TestScrape has the others
 		var b bytes.Buffer
-		for _, f := range gathered(t, vendor, tool, func(_ string, out []byte) []byte { return out }) {
+		for _, f := range gathered(t, v.Name, v.Tools[0], func(_ string, out []byte) []byte { return out }) {
 			if strings.HasSuffix(f.GetName(), "_seconds") { // instants and durations
 				continue
 			}
@@ -162,7 +182,45 @@ func TestScrapeOfOtherVendors(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		compare(t, filepath.Join("testdata", "scrape-"+vendor+".golden.txt"), b.String())
+		compare(t, filepath.Join("testdata", "scrape-"+v.Name+".golden.txt"), b.String())
+	}
+}
+
+// A build that does not know a field or an option, or prints a table that nobody has met, shows its cards by what it prints
+// otherwise: they would be gone for the name of one field.
+func TestTableIsAskedInOtherWays(t *testing.T) {
+	const usage = "tool: unrecognized option\nUsage: tool [options]\n"
+	lists := vendorNamed("iluvatar").Table.Args(model.Device{})
+	otherTable := string(modeltest.Read(t, "kunlunxin/testdata/not-layout.txt"))
+	for name, c := range map[string]struct {
+		vendor     string
+		answers    map[string]string
+		has, lacks string
+	}{
+		"a field is refused": {"iluvatar", map[string]string{
+			"":                          "Invalid combination of input arguments. Please run 'ixsmi -h' for help.\n",
+			strings.Join(lists[1], " "): "Field \"gpu.power.draw\" is not a valid field to query.\n\n",
+			strings.Join(lists[2], " "): string(modeltest.Read(t, "iluvatar/testdata/query-power.txt")),
+		}, `accelerator_power_watts{device="1",vendor="iluvatar"} 287.41`, "accelerator_tool_info{"},
+		"the table is refused":  {"kunlunxin", map[string]string{"": usage}, `accelerator_power_watts{device="7",vendor="kunlunxin"} 266`, "accelerator_tool_info{"},
+		"the table is unknown":  {"kunlunxin", map[string]string{"": otherTable}, `accelerator_clock_hertz{clock="core",device="7",vendor="kunlunxin"} 1.45e+09`, "accelerator_tool_info{"},
+		"the lines are refused": {"kunlunxin", map[string]string{"-m": usage}, `accelerator_power_watts{device="0",vendor="kunlunxin"} 266`, `sensor="hbm"`},
+		"the query is refused":  {"enflame", map[string]string{"-q": "efsmi: unrecognized option '-q'\n"}, `accelerator_power_watts{device="1",vendor="enflame"} `, "accelerator_healthy{"},
+	} {
+		var b strings.Builder
+		for _, f := range gathered(t, c.vendor, vendorNamed(c.vendor).Tools[0], func(args string, out []byte) []byte {
+			if answer, ok := c.answers[args]; ok {
+				return []byte(answer)
+			}
+			return out
+		}) {
+			if _, err := expfmt.MetricFamilyToText(&b, f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if text := b.String(); !strings.Contains(text, c.has) || strings.Contains(text, c.lacks) {
+			t.Errorf("%s: no %s, or there is %s:\n%s", name, c.has, c.lacks, text)
+		}
 	}
 }
 
@@ -183,7 +241,7 @@ func TestEveryReadingIsAMetric(t *testing.T) {
 		read := map[model.Metric]bool{}
 		for _, file := range modeltest.Glob(t, filepath.Join(v.Name, "testdata", "*.txt")) {
 			for _, c := range slices.Concat([]model.Command{v.Table}, v.Commands) {
-				report, _ := c.Parse(modeltest.Read(t, file), []model.Device{{ID: "0"}})
+				report, _ := c.Parse(modeltest.Read(t, file), []model.Device{{ID: "0", BusID: "0000:08:00.0"}})
 				for _, d := range report.Devices {
 					for _, r := range d.Readings {
 						read[r.Metric] = true
@@ -230,7 +288,7 @@ func TestProcessesCanBeTurnedOff(t *testing.T) {
 		if strings.Contains(scrape(t, c), "accelerator_process_memory_used_bytes{") {
 			t.Error("process series although they are turned off")
 		}
-		if refs := c.DevicesOf(func(pid string) bool { return pid == "4242" }); len(refs) == 0 {
+		if len(c.Cards()[0].Processes) == 0 {
 			t.Error("turning the series off also hid which cards a process uses")
 		}
 	})
@@ -271,7 +329,10 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 // BenchmarkParseTable reads a main table of each vendor.
 func BenchmarkParseTable(b *testing.B) {
-	for i, file := range []string{"metax/testdata/table-2.2.9.txt", "ascend/testdata/info-910b-23.0.txt", "nvidia/testdata/table-x2.txt", "hygon/testdata/table-6.3.txt"} {
+	for i, file := range []string{
+		"metax/testdata/table-2.2.9.txt", "ascend/testdata/info-910b-23.0.txt", "nvidia/testdata/table-x2.txt", "hygon/testdata/table-6.3.txt",
+		"iluvatar/testdata/table-lost.txt", "kunlunxin/testdata/table-p800.txt", "moorethreads/testdata/table-b.txt", "enflame/testdata/query-1.5.txt",
+	} {
 		v, out := Vendors()[i], modeltest.Read(b, file)
 		b.Run(v.Name, func(b *testing.B) {
 			b.SetBytes(int64(len(out)))

@@ -10,6 +10,10 @@ const (
 	fromECC      = "`npu-smi info -t ecc`"
 	fromHCCS     = "`npu-smi info -t hccs`"
 	fromHyClocks = "`hy-smi --showclocks`"
+	fromIXML     = "`ixsmi -q -x`"
+	fromXPUQuery = "`xpu_smi -q`"
+	fromGMI      = "`mthreads-gmi --query --json`"
+	fromEfsmi    = "`efsmi -q`"
 	fromStat     = "`hccn_tool -stat`"
 	fromOptical  = "`hccn_tool -optical`"
 )
@@ -43,19 +47,19 @@ func detailSections() []Section {
 
 func detailMetrics() []Metric {
 	return []Metric{
-		gauge("engine_utilization_ratio", "Share of time that one kind of engine was busy, 0 to 1.", fromSummary+"; `npu-smi info -t usages`, `info watch`; Hygon Dec%, Enc%", "engine"),
+		gauge("engine_utilization_ratio", "Share of time that one kind of engine was busy, 0 to 1.", fromSummary+"; `npu-smi info -t usages`, `info watch`; Hygon Dec%, Enc%; "+fromIXML+"; "+fromEfsmi, "engine"),
 		gauge("memory_bandwidth_ratio", "Share of the memory's bandwidth in use, 0 to 1.", "`npu-smi info -t usages`, `info watch`", "type"),
 		gauge("memory_bandwidth_bytes_per_second", "Traffic of the card's memory.", "`mx-smi --show-hbm-bandwidth`", "type"),
-		gauge("clock_hertz", "Clock of a part of the card.", fromSummary+"; `npu-smi info -t common`; "+fromHyClocks, "clock"),
+		gauge("clock_hertz", "Clock of a part of the card.", fromSummary+"; `npu-smi info -t common`; "+fromHyClocks+"; Iluvatar Clock-SM, Clock-Mem; `xpu_smi -m`; "+fromGMI+"; "+fromEfsmi, "clock"),
 		gauge("clock_max_hertz", "Rated clock of a part of the card.", "`npu-smi info -t common`", "clock"),
 		gauge("throttled", "Whether the compute clock is held down for this reason.", "`mx-smi --show-clk-tr`", "reason").yesNo(),
-		gauge("rail_volts", "Voltage of a power rail.", fromSummary+"; `npu-smi info -t volt`", "rail"),
+		gauge("rail_volts", "Voltage of a power rail.", fromSummary+"; `npu-smi info -t volt`; "+fromEfsmi, "rail"),
 		gauge("rail_amperes", "Current of a power rail.", fromSummary, "rail"),
 		gauge("rail_power_watts", "Power of a power rail.", fromSummary, "rail"),
-		gauge("pcie_link_transfers_per_second", "Speed of the card's PCIe link.", fromPCIe+"; "+fromHyClocks).in("transfers/s"),
-		gauge("pcie_link_transfers_per_second_max", "Greatest speed of the card's PCIe link.", fromPCIe).in("transfers/s"),
-		gauge("pcie_link_width", "Lanes that the card's PCIe link uses.", fromPCIe+"; "+fromHyClocks).in("lanes"),
-		gauge("pcie_link_width_max", "Most lanes that the card's PCIe link can use.", fromPCIe).in("lanes"),
+		gauge("pcie_link_transfers_per_second", "Speed of the card's PCIe link.", fromPCIe+"; "+fromHyClocks+"; "+fromIXML+"; "+fromXPUQuery+"; "+fromEfsmi).in("transfers/s"),
+		gauge("pcie_link_transfers_per_second_max", "Greatest speed of the card's PCIe link.", fromPCIe+"; "+fromIXML+"; "+fromXPUQuery+"; "+fromEfsmi).in("transfers/s"),
+		gauge("pcie_link_width", "Lanes that the card's PCIe link uses.", fromPCIe+"; "+fromHyClocks+"; "+fromIXML+"; "+fromXPUQuery+"; Pcie Lane Width; "+fromEfsmi).in("lanes"),
+		gauge("pcie_link_width_max", "Most lanes that the card's PCIe link can use.", fromPCIe+"; "+fromIXML+"; "+fromXPUQuery+"; Pcie Lane Width; "+fromEfsmi).in("lanes"),
 		gauge("pcie_bytes_per_second", "Traffic of the card's PCIe link.", "`mx-smi --show-pcie-bandwidth`", "direction"),
 		gauge("board_info", "Serial number and product of the board, constant 1.", "`npu-smi info -t board`", "serial", "product"),
 	}
@@ -64,11 +68,11 @@ func detailMetrics() []Metric {
 func errorMetrics() []Metric {
 	return []Metric{
 		gauge("error_info", "A fault code that the card reports, constant 1.", "`npu-smi info -t health`, asked when Health is not OK", "code"),
-		counter("ecc_errors_total", "Memory errors since the driver or the host started.", "errors", fromCounters+"; "+fromECC+"; `hy-smi --showrasinfo`", "memory", "type"),
-		counter("ecc_lifetime_errors_total", "Memory errors in the card's life.", "errors", fromECC, "memory", "type"),
+		counter("ecc_errors_total", "Memory errors since the driver or the host started.", "errors", fromCounters+"; "+fromECC+"; `hy-smi --showrasinfo`; "+fromIXML+"; Kunlunxin ECC, "+fromXPUQuery, "memory", "type"),
+		counter("ecc_lifetime_errors_total", "Memory errors in the card's life.", "errors", fromECC+"; "+fromXPUQuery, "memory", "type"),
 		gauge("ecc_retired_pages", "Memory pages that are used no more for their errors.", fromCounters+"; "+fromECC, "memory", "type").in("pages"),
 		gauge("ecc_pending_pages", "Memory pages that will be retired at the next start.", fromECC, "memory", "type").in("pages"),
-		gauge("ecc_enabled", "Whether errors of the memory are corrected; memory is empty where the tool speaks of the card.", "`mx-smi --show-ecc-state`; `npu-smi info -t ecc-enable`", "memory").yesNo(),
+		gauge("ecc_enabled", "Whether errors of the memory are corrected; memory is empty where the tool speaks of the card.", "`mx-smi --show-ecc-state`; `npu-smi info -t ecc-enable`; "+fromIXML+"; "+fromXPUQuery+"; "+fromEfsmi, "memory").yesNo(),
 		counter("ras_errors_total", "Errors that the card's RAS units counted.", "errors", "`mx-smi -j`", "type"),
 		gauge("ras_status", "Value of a RAS register.", "`mx-smi -j`", "register").in("register value"),
 		counter("pci_events_total", "PCI events that the tool lists.", "events", "`mx-smi -j`", "event"),

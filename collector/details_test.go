@@ -84,7 +84,7 @@ func cardsOf(t testing.TB, name string, scope model.Scope) []model.Device {
 	t.Helper()
 	twoDies := "0 0.0 hbm,1 0.1 hbm"
 	switch {
-	case strings.HasPrefix(name, "metax-"):
+	case strings.HasPrefix(name, "metax-"), strings.HasPrefix(name, "kunlunxin-"):
 		return devs(t, "0 0000:08:00.0,1 0000:09:00.0")
 	case strings.Contains(name, "-950"):
 		return devs(t, "9 9 hbm")
@@ -205,17 +205,17 @@ func TestDetailsPlan(t *testing.T) {
 		fmt.Fprintf(&b, "%s %s for each %s every %s, %s: %q\n", vendor, d.Name, scope, every, level, d.Args(card))
 	}
 	kinds := map[string]map[string]model.Device{
-		"metax":  {"": {ID: "3"}},
-		"nvidia": {"": {ID: "3"}},
-		"hygon":  {"": {ID: "3"}},
 		"ascend": {"A3": dev(t, "7 3.1 hbm"), "950": dev(t, "9 9 hbm"), "no number": dev(t, "3.1 3.1 hbm")},
 	}
 	for _, v := range Vendors() {
+		if kinds[v.Name] == nil {
+			kinds[v.Name] = map[string]model.Device{"": {ID: "3"}}
+		}
 		for _, kind := range slices.Sorted(maps.Keys(kinds[v.Name])) {
 			card := kinds[v.Name][kind]
 			card.Health = &model.Health{State: "Alarm"}
 			for _, d := range slices.Concat([]model.Command{v.Table}, v.Commands) {
-				if d.When == nil || d.When(&card) {
+				if unknown := (model.Device{ID: card.ID, NPU: card.NPU, Chip: card.Chip}); d.When == nil || d.When(&card) || d.When(&unknown) {
 					line(strings.TrimSpace(v.Name+" "+kind), d, card)
 				}
 				if card.Health.OK = true; d.When != nil && d.Name == "health" && d.When(&card) {

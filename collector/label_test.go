@@ -175,51 +175,6 @@ func TestNamesWithOneBeginningAreTwoSeries(t *testing.T) {
 	}
 }
 
-// FuzzScrape holds that whatever the tools print a scrape succeeds: no series twice,
-// no label that is too long, no more series than Prometheus takes.
-func FuzzScrape(f *testing.F) {
-	for vendor, tool := range []string{"mx-smi", "npu-smi"} {
-		answer := machine(f, tool)
-		args := [][]string{{}, {"-L"}, {"topo", "-n"}}
-		if vendor == 1 {
-			args = [][]string{{"info"}, {"info", "-m"}, {"info", "-t", "topo"}}
-		}
-		var texts [3][]byte
-		for i, a := range args {
-			out, err := answer(f.Context(), a)
-			if err != nil {
-				f.Fatal(err)
-			}
-			texts[i] = out.Stdout
-		}
-		f.Add(vendor == 1, texts[0], texts[1], texts[2], "500", strings.Repeat("x", 400))
-		f.Add(vendor == 1, texts[0], texts[1], texts[2], "0", "00")
-		f.Add(vendor == 1, texts[0], texts[1], texts[2], "\n", "\n| 7 |\n")
-	}
-	f.Fuzz(func(t *testing.T, ascend bool, table, list, topology []byte, from, to string) {
-		vendor, tool := "metax", "mx-smi"
-		if ascend {
-			vendor, tool = "ascend", "npu-smi"
-		}
-		texts := map[string][]byte{"": table, "info": table, "-L": list, "info -m": list, "topo -n": topology, "info -t topo": topology}
-		families := gathered(t, vendor, tool, func(args string, _ []byte) []byte {
-			out := texts[args]
-			if from != "" && len(to) < 1000 {
-				out = bytes.Replace(out, []byte(from), []byte(to), 100)
-			}
-			return out
-		})
-		const most = 20_000 // sample_limit in deploy/prometheus
-		n := 0
-		for _, family := range families {
-			n += len(family.GetMetric())
-		}
-		if n > most {
-			t.Errorf("%d series", n)
-		}
-	})
-}
-
 // A table of ten thousand made-up processes is not ten thousand series.
 func TestMadeUpRowsAreNotSeries(t *testing.T) {
 	families := gathered(t, "metax", "mx-smi", func(args string, out []byte) []byte {

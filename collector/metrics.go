@@ -35,7 +35,7 @@ func Metrics() []Section {
 		{Name: "cards", Labels: []string{"vendor", "device"}, Metrics: cardMetrics()},
 		{Name: "tools", Metrics: toolMetrics()},
 		{Name: "processes", Labels: []string{"vendor", "device"}, Metrics: []Metric{
-			{Name: "process_memory_used_bytes", Labels: []string{"pid", "process"}, Help: "Memory of the card that a process holds.", Source: "process table; `hy-smi --showpids`", Absent: "`--no-collector.processes`"},
+			{Name: "process_memory_used_bytes", Labels: []string{"pid", "process"}, Help: "Memory of the card that a process holds.", Source: "process table; `hy-smi --showpids`; " + fromIXML, Absent: "`--no-collector.processes`"},
 		}},
 		{Name: "containers", Labels: []string{"vendor", "pid"}, Metrics: []Metric{
 			{
@@ -81,14 +81,14 @@ func Metrics() []Section {
 
 func cardMetrics() []Metric {
 	return []Metric{
-		{Name: "info", Labels: []string{"name", "bus_id", "uuid", "board", "npu", "chip"}, Help: "Identity of a card, constant 1.", Source: "table; `uuid` from `mx-smi -L`"},
-		{Name: "healthy", Help: "Whether the tool calls the card healthy.", Values: "0 or 1", Source: "MetaX: GPU-State, else `-L`; Ascend: Health; NVIDIA: `gpu_recovery_action`; Hygon: `--healthcheck`"},
+		{Name: "info", Labels: []string{"name", "bus_id", "uuid", "board", "npu", "chip"}, Help: "Identity of a card, constant 1.", Source: "table, `efsmi -q`; `uuid` from `mx-smi -L`, " + fromIXML + ", `xpu_smi -L`, " + fromGMI},
+		{Name: "healthy", Help: "Whether the tool calls the card healthy.", Values: "0 or 1", Source: "MetaX: GPU-State, else `-L`; Ascend: Health; NVIDIA: `gpu_recovery_action`; Hygon: `--healthcheck`; Iluvatar: 0 where the power is 65535 W; Enflame: Health"},
 		{Name: "health_info", Labels: []string{"state", "reason"}, Help: "State of the card as printed, constant 1.", Source: "same"},
-		{Name: "utilization_ratio", Help: "Share of time the compute cores were busy, 0 to 1.", Source: "GPU-Util; AICore, on 950 NPU Util; DCU%, HCU%"},
-		{Name: "power_watts", Help: "Power drawn by the card.", Source: "table", Absent: "310P; the second die of an A3"},
-		{Name: "power_limit_watts", Help: "Power limit of the card.", Source: "MetaX Usage/Cap, else `mx-smi -s`; PwrCap", Absent: "Ascend; mx-smi before 2.1.12; cap `NA`"},
-		{Name: "temperature_celsius", Labels: []string{"sensor"}, Help: "Temperature of the card.", Source: "table: `chip`; `mx-smi -s`; `npu-smi info -t sensors`, `memory`, `temp`; `hy-smi --showtemp`"},
-		{Name: "memory_used_bytes", Labels: []string{"type"}, Help: "Memory in use, the driver's own included.", Source: "Memory-Usage, HBM-Usage; `host_mapped`: `mx-smi -s`; `hy-smi --showmeminfo vram`"},
+		{Name: "utilization_ratio", Help: "Share of time the compute cores were busy, 0 to 1.", Source: "GPU-Util; AICore, on 950 NPU Util; DCU%, HCU%; XPU-Util; %GPU; GCU Usage"},
+		{Name: "power_watts", Help: "Power drawn by the card.", Source: "table; `xpu_smi -m`; " + fromGMI + "; " + fromEfsmi, Absent: "310P; the second die of an A3; one of two chips on an Iluvatar board; the second chip of a K200"},
+		{Name: "power_limit_watts", Help: "Power limit of the card.", Source: "MetaX Usage/Cap, else `mx-smi -s`; PwrCap; Iluvatar Usage/Cap; Kunlunxin Usage/Cap, else " + fromXPUQuery + "; " + fromGMI + "; Power Capa", Absent: "Ascend; mx-smi before 2.1.12; cap `NA`"},
+		{Name: "temperature_celsius", Labels: []string{"sensor"}, Help: "Temperature of the card.", Source: "table: `chip`; `mx-smi -s`; `npu-smi info -t sensors`, `memory`, `temp`; `hy-smi --showtemp`; `ixsmi --query-gpu=temperature.memory`; `xpu_smi -m`; " + fromEfsmi},
+		{Name: "memory_used_bytes", Labels: []string{"type"}, Help: "Memory in use, the driver's own included.", Source: "Memory-Usage, HBM-Usage; `host_mapped`: `mx-smi -s`; `hy-smi --showmeminfo vram`; `xpu_smi -m`; Mem; Used Size, Mem Usage of " + fromEfsmi},
 		{Name: "memory_total_bytes", Labels: []string{"type"}, Help: "Memory of the card.", Source: "same"},
 		{Name: "hugepages_used", Help: "Huge pages in use, in pages.", Unit: "pages", Source: "Ascend Hugepages-Usage", Absent: "MetaX"},
 		// Untyped, since a gauge must not be called _total and this is no counter.

@@ -19,7 +19,6 @@ type questionKey struct {
 	command, part, card string
 }
 
-// String is the question in words.
 func (k questionKey) String() string {
 	text := k.command
 	if k.part != "" {
@@ -39,7 +38,6 @@ type question struct {
 	variant int // the argument list that was not refused
 	more    []model.Command
 
-	every          time.Duration
 	phase          float64 // 0 to 1: where in the interval it is asked after the first time
 	due            time.Time
 	isDone         bool          // it was asked, with or without success
@@ -62,6 +60,7 @@ type cardReadings struct {
 type answerTime struct {
 	start time.Time
 	retry time.Duration
+	hung  time.Duration // that of the schedule then
 }
 
 // nextDue is when a question is due after now. What was missed is left out.
@@ -70,20 +69,12 @@ func (q *question) nextDue(now time.Time) time.Time {
 	case q.retry > 0:
 		return now.Add(q.retry)
 	case !q.isDone:
-		return now.Add(time.Duration(q.phase * float64(q.every)))
+		return now.Add(time.Duration(q.phase * float64(q.command.Every)))
 	}
-	if due := q.due.Add(q.every); due.After(now) {
+	if due := q.due.Add(q.command.Every); due.After(now) {
 		return due
 	}
-	return now.Add(q.every)
-}
-
-// isFresh reports whether an answer still holds: three intervals and a timeout after it was asked for, intervals as they
-// are stretched now. The time until a retry is the first of the three, so that a sick card costs the readings of no other
-// card that was answered about.
-func (q *question) isFresh(a answerTime, round, timeout time.Duration) bool {
-	every := max(q.every, round)
-	return time.Since(a.start) <= max(every, a.retry)+2*every+timeout
+	return now.Add(q.command.Every)
 }
 
 // dropOthers drops what was answered about other cards than these, and reports whether one of these is new.

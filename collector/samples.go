@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -22,22 +23,23 @@ type sampleCache struct {
 	samples map[*cardReadings][]sample
 }
 
-// get returns the samples of all readings, and forgets those of others.
-func (c *sampleCache) get(all []*cardReadings, newSample func(device string, r model.Reading) sample) (samples []sample) {
+// samples returns those of all readings, card by card, and has the cache forget others.
+func (e emitter) samples(c *sampleCache, all []*cardReadings) [][]sample {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known := c.samples
 	c.samples = make(map[*cardReadings][]sample, len(all))
-	for _, card := range all {
+	samples := make([][]sample, len(all))
+	for at, card := range all {
 		made, isKnown := known[card]
 		if !isKnown {
 			made = make([]sample, len(card.readings))
 			for i, r := range card.readings {
-				made[i] = newSample(card.device, r)
+				labels := slices.Concat([]string{e.vendor, card.device}, r.Labels)
+				made[i] = sample{sampleID(card.device, r), e.metric(string(r.Metric), r.Value, labels)}
 			}
 		}
-		c.samples[card] = made
-		samples = append(samples, made...)
+		c.samples[card], samples[at] = made, made
 	}
 	return samples
 }

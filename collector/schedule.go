@@ -15,18 +15,10 @@ const backoffFactor = 4
 // first round the tool is left alone for a while between two calls, and the most overdue question is asked first: where calls are slow, all
 // intervals stretch by themselves. What belongs to every poll is asked there, and its time costs the others nothing.
 type schedule struct {
-	questions      []*question // in the order of precedence
+	questions      []*question   // in the order of precedence
+	hung           time.Duration // how long the tool was taken by calls that timed out, with the backoff after them
 	backoffUntil   time.Time
 	firstRoundDone bool
-}
-
-// find returns a question, nil where it is not planned.
-func (s *schedule) find(key questionKey) *question {
-	i := slices.IndexFunc(s.questions, func(q *question) bool { return q.key == key })
-	if i < 0 {
-		return nil
-	}
-	return s.questions[i]
 }
 
 // next returns the question to ask, and when; nil for none. Of those that are due together, it is the first.
@@ -63,8 +55,19 @@ func (s *schedule) done(q *question, start, now time.Time, retry time.Duration) 
 		return
 	}
 	q.callAndBackoff = (1 + backoffFactor) * now.Sub(start)
+	if retry == retryTimedOut {
+		s.hung += q.callAndBackoff
+	}
 	q.due, q.isDone = q.nextDue(now), true
 	s.backOff(start, now)
+}
+
+// isFresh reports whether an answer still holds: three intervals and a timeout after it was asked for, intervals as they
+// are stretched now. The time until a retry is the first of the three, so that a sick card costs the readings of no other
+// card that was answered about. Time in which calls hung does not count, up to five minutes: nothing else could be asked.
+func (s *schedule) isFresh(q *question, a answerTime, round, timeout time.Duration) bool {
+	every := max(q.command.Every, round)
+	return time.Since(a.start)-min(s.hung-a.hung, retryTimedOut) <= max(every, a.retry)+2*every+timeout
 }
 
 // roundLength is how long the tool takes to come back to a question, with the backoff: where that is more than the question's
@@ -76,7 +79,7 @@ func (s *schedule) roundLength() time.Duration {
 		filled := 0.0
 		for _, q := range s.questions {
 			if q.callAndBackoff > 0 {
-				filled += q.callAndBackoff.Seconds() * min(1, length/max(q.every, q.retry).Seconds())
+				filled += q.callAndBackoff.Seconds() * min(1, length/max(q.command.Every, q.retry).Seconds())
 			}
 		}
 		length = filled

@@ -18,9 +18,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
-// stuckPause is how often it is looked whether a tool that outlived SIGKILL has gone.
-const stuckPause = time.Second
-
 // Runner runs one program of a vendor, one call at a time.
 type Runner interface {
 	// RunUntil ends the program when enough says so of what it has printed; nil for never.
@@ -46,7 +43,6 @@ type tool struct {
 	runs     map[string]run  // the last of each command
 }
 
-// run is how one run of a command went.
 type run struct {
 	duration time.Duration
 	success  bool
@@ -71,7 +67,7 @@ func (t *tool) askUntil(ctx context.Context, until time.Time) (hasInventory bool
 				}
 				continue
 			}
-			at = time.Now().Add(stuckPause) // no card is to blame for a call that could not begin
+			at = time.Now().Add(time.Second) // no card is to blame for a call that could not begin
 		}
 		if !ok || at.After(until) {
 			at = until
@@ -96,17 +92,26 @@ func (t *tool) next() (q question, at time.Time, ok bool) {
 	return *first, at, true
 }
 
-// askEveryPoll adds to the table what its tool prints apart. What fails costs its own series: a poll waits for one call
-// that hangs, and then polls do without it for a while.
+// askEveryPoll adds to the table what its tool prints apart. What fails costs its own series: polls do without a call that
+// hangs for a while, and of those that have hung before one is tried in a poll.
 func (t *tool) askEveryPoll(ctx context.Context, table *model.Report) {
+	hangs := false
 	for _, q := range t.everyPoll() {
+		if ctx.Err() != nil || hangs && q.retry > 0 {
+			continue
+		}
 		a := t.ask(ctx, q)
 		a.report.Warnings = model.Warnings{} // which have an account of their own
 		table.Join(a.report)
-		if ctx.Err() != nil || failure.ReasonOf(a.err) == failure.Timeout {
-			return
-		}
+		hangs = hangs || failure.ReasonOf(a.err) == failure.Timeout
 	}
+}
+
+// hasProcesses reports whether what lists the processes apart from the table, if anything does, answered the last time.
+func (t *tool) hasProcesses() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !slices.ContainsFunc(t.commands, func(c model.Command) bool { return c.Processes && !t.runs[c.Name].success })
 }
 
 // everyPoll are the questions of every poll that are due.
@@ -138,6 +143,11 @@ func (t *tool) ask(ctx context.Context, q question) answer {
 	t.health.setFailure(q.key, a.err)
 	if a.isRead { // else the known warnings hold
 		t.health.setWarnings(q.key.String(), a.report.Warnings)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !slices.ContainsFunc(t.schedule.questions, func(planned *question) bool { return planned.key == q.key }) { // it went while that was logged
+		t.health.forget(q.key)
 	}
 	return a
 }

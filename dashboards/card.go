@@ -36,20 +36,39 @@ func cardAlerts() panel {
 		Height(7)
 }
 
+// temperatureNow is coloured where the alerts of the card's vendor come. A table could not be coloured so: its cells do not
+// know their row's vendor.
+func temperatureNow() panel {
+	p := statPanel("Temperature", "Of the chip. Orange and red as the alerts come: each vendor has its own limits. Look at fans, filters and the cards beside it.", celsius, "not reported",
+		now(`max by (vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",sensor="chip"})`, "{{vendor}}")).
+		Thresholds(thresholds("blue")).TextMode("value")
+	for _, v := range []struct {
+		name        string
+		hot, tooHot float64
+	}{
+		{"metax", 100, 110},
+		{"ascend", 85, 95},
+		{"nvidia", 87, 89},
+		{"hygon", 85, 95},
+		{"iluvatar", 95, 100},
+		{"kunlunxin", 85, 95},
+		{"moorethreads", 85, 95},
+		{"enflame", 85, 95},
+	} {
+		p.OverrideByName(v.name, []property{colored("green", step{v.hot, "orange"}, step{v.tooHot, "red"})})
+	}
+	return p
+}
+
 func cardNow() []panel {
 	return []panel{
-		statPanel("Health", "Healthy: the tool calls the card Available (MetaX) or OK (Ascend). Unhealthy: take the card out of service; state and reason are below.", plain, "not reported",
+		statPanel("Health", "What the vendor's tool says. Unhealthy: take the card out of service; state and reason are below.", plain, "not reported",
 			now(`min(accelerator_healthy{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "")).
 			Mappings(append(healthy(), absent("not reported"))).ColorMode("background"),
 		statPanel("Utilization", "Share of the time in which the card computed, as the tool prints it. On Ascend under vNPU the tool prints 0 whatever runs.", ratio, "not reported",
 			now(`max(accelerator_utilization_ratio{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "")).
 			Decimals(0).ColorScheme(blue()),
-		// A table could not be coloured so: its cells do not know their row's vendor.
-		statPanel("Temperature", "Of the chip. Orange and red as the alerts come: 100 and 110 °C for metax, 85 and 95 °C for ascend. Look at fans, filters and the cards beside it.", celsius, "not reported",
-			now(`max by (vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",sensor="chip"})`, "{{vendor}}")).
-			Thresholds(thresholds("blue")).TextMode("value").
-			OverrideByName("metax", []property{colored("green", step{100, "orange"}, step{110, "red"})}).
-			OverrideByName("ascend", []property{colored("green", step{85, "orange"}, step{95, "red"})}),
+		temperatureNow(),
 		statPanel("Power", "Drawn by the card.", watts, "not reported",
 			now(`max(accelerator_power_watts{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "")).
 			ColorScheme(blue()),

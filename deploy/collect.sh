@@ -1,7 +1,7 @@
 #!/bin/sh
-# Collects what mx-smi, ht-smi, npu-smi, hccn_tool, nvidia-smi and hy-smi print on this server, to be
-# sent in as a capture. It runs reading commands only, each with a time limit, and masks
-# serial numbers, UUIDs, MAC and IP addresses and the host's name.
+# Collects what the vendors' tools print on this server, to be sent in as a capture. It runs
+# reading commands only, each with a time limit, and masks serial numbers, UUIDs, MAC and IP
+# addresses and the host's name.
 set -eu
 
 usage() {
@@ -71,6 +71,8 @@ mask() {
 		-e "s/(^|[^0-9A-Fa-f:])($hex{2}[:-]){5}$hex{2}([^0-9A-Fa-f:]|\$)/\\1xx:xx:xx:xx:xx:xx\\3/g" \
 		-e 's/^([[:space:]]*([A-Za-z]* )*([Ss][Nn]|[Ss]erial|UUID|[A-Za-z]*[Dd]ie ID)[A-Za-z ]*: *)[^[:space:]].*/\1MASKED/' \
 		-e 's/((: (Unique ID|Serial Number)|--> SN): *)[^[:space:]]+/\1MASKED/' \
+		-e 's/(<(serial|uuid)>)[^<]*/\1MASKED/g' \
+		-e "s/(^|$edge)(A[0-9A-Z]{3}[0-9A-Z]{9}|T[0-9A-Z]{3}[0-9]{8}|02K[0-9A-Z]{13})($edge|\$)/\\1MASKED\\3/g" \
 		-e 's/("[^"]*([Ss]erial[^"]*|[Ss][Nn])" *: *)"[^"]*"/\1"MASKED"/g' \
 		-e 's/(([Ii][Pp]|[Aa]ddr|[Gg]ateway|[Nn]etmask).*[^0-9.])([0-9]{1,3}\.){3}[0-9]{1,3}/\1x.x.x.x/' \
 		-e 's/(\| *)([0-9]{1,3}\.){3}[0-9]{1,3} *(\|)/\1x.x.x.x \3/g' \
@@ -150,7 +152,7 @@ watch() {
 # find_tool looks for a tool on the PATH and where the drivers put it.
 find_tool() {
 	command -v "$1" && return 0
-	for dir in /opt/mxdriver/bin /opt/maca/bin /usr/local/bin /usr/local/sbin /usr/local/Ascend/driver/tools /opt/hyhal/bin; do
+	for dir in /opt/mxdriver/bin /opt/maca/bin /usr/local/bin /usr/local/sbin /usr/local/Ascend/driver/tools /opt/hyhal/bin /usr/local/corex/bin /usr/local/xpu/bin /usr/sbin; do
 		[ -x "$dir/$1" ] && echo "$dir/$1" && return 0
 	done
 	return 1
@@ -192,11 +194,13 @@ setsid=$(command -v setsid || true)
 hung=''
 found=0
 say "collect.sh on $(uname -srm), user id $(id -u)"
-for tool in mx-smi ht-smi npu-smi hccn_tool nvidia-smi hy-smi; do
+for tool in mx-smi ht-smi npu-smi hccn_tool nvidia-smi hy-smi ixsmi xpu_smi xpu-smi mthreads-gmi efsmi; do
 	path=$(find_tool "$tool") || {
 		say "$tool: not found"
 		continue
 	}
+	# One program under two names.
+	[ "$tool" != xpu-smi ] || ! find_tool xpu_smi >/dev/null || continue
 	found=$((found + 1))
 	say "$tool: $path"
 	case $tool in
@@ -237,6 +241,33 @@ for tool in mx-smi ht-smi npu-smi hccn_tool nvidia-smi hy-smi; do
 		ask "$path" --showrasinfo all
 		ask "$path" --healthcheck
 		for flag in pids productname bus uniqueid driverversion topo temp power clocks; do ask "$path" "--show$flag"; done
+		;;
+	ixsmi)
+		ask "$path"
+		ask "$path" -L
+		ask "$path" -q -x
+		ask "$path" topo -m
+		for power in gpu.power.draw,gpu.current.power.limit power.draw,power.limit; do
+			ask "$path" "--query-gpu=index,uuid,pci.bus_id,name,$power,ecc.mode.current" --format=csv
+		done
+		;;
+	xpu_smi | xpu-smi)
+		ask "$path" # Intel's tool of that name, too: it is told by what it prints
+		for flag in -L -m -q; do ask "$path" "$flag"; done
+		ask "$path" -q -x
+		ask "$path" topo -m
+		;;
+	mthreads-gmi)
+		ask "$path"
+		ask "$path" --query
+		ask "$path" --query --json
+		ask "$path" topo -m
+		ask "$path" mtlink -s
+		;;
+	efsmi)
+		ask "$path"
+		for flag in -L -q; do ask "$path" "$flag"; done
+		ask "$path" topo -m
 		;;
 	*)
 		ask "$path"

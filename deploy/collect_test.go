@@ -66,7 +66,14 @@ func TestCollectAsks(t *testing.T) {
 END
 ;;`,
 		"nvidia-smi": `-L) echo 'GPU 0: NVIDIA H100 (UUID: GPU-df110ed1-56d2-e35b-d97b-e23bca667d75)' ;;`,
-		"hy-smi":     `--showbus) printf 'HCU[0]\t\t: PCI Bus: 0000:09:00.0 --> SN: SECRET8 --> OAM ID: 1\nHCU[0]\t\t: Unique ID: SECRET9\n' ;;`,
+		"ixsmi":      `'-q -x') echo '<serial>SECRET10</serial><uuid>SECRET11</uuid><product_name>MR-V100</product_name>' ;;`,
+		"xpu_smi":    `-m) echo '00000000:03:00.0 0 0 02K15K600SECRETX 36 0 "P800 OAM"' ;;`,
+		"xpu-smi":    "", // the same program
+		"efsmi": `
+-L) echo ' 0     A0A7PSECRET12     PCIE5 (X16)    1e36:c035    0000:0d:00.0    0-7,32-39        TPUH90200803' ;;
+*) echo '| 39 C   Sleep    105W  300W | 49120MiB Disable|   0.0%      A07SECRET0015 |' ;;`,
+		"mthreads-gmi": `'--query --json') echo '{"GPU UUID": "df110ed1-a8ba-0147-a893-c2eeca9e302f", "Serial Number": "SECRET13", "MTBios Version": "4.3.41"}' ;;`,
+		"hy-smi":       `--showbus) printf 'HCU[0]\t\t: PCI Bus: 0000:09:00.0 --> SN: SECRET8 --> OAM ID: 1\nHCU[0]\t\t: Unique ID: SECRET9\n' ;;`,
 	})
 	want := strings.Split(strings.TrimSpace(programtest.Read(t, "testdata/collect.txt")), "\n")
 	for i := range asked {
@@ -76,12 +83,12 @@ END
 		t.Errorf("want (-) and asked (+) differ:\n%s", diff)
 	}
 	text := written(t, folder)
-	for _, secret := range []string{"SECRET", "df110ed1", "192.168.", "255.255.", "dfdf"} {
+	for _, secret := range []string{"SECRET", "df110ed1", "TPUH", "192.168.", "255.255.", "dfdf"} {
 		if strings.Contains(text, secret) {
 			t.Errorf("%q is not masked", secret)
 		}
 	}
-	for _, kept := range []string{"BIOS   : 1.33.5.0", "temperature          : 46 C", "GPU#2    MXC500      0000:37:00.0", `"device_id": 2`, "exit status 20", "0000:09:00.0", "OAM ID: 1", "| 1       | 6       | 400 "} {
+	for _, kept := range []string{"BIOS   : 1.33.5.0", "temperature          : 46 C", "GPU#2    MXC500      0000:37:00.0", `"device_id": 2`, "exit status 20", "0000:09:00.0", "MR-V100", "P800 OAM", "0000:0d:00.0    0-7,32-39", "49120MiB", "4.3.41", "OAM ID: 1", "| 1       | 6       | 400 "} {
 		if !strings.Contains(text, kept) {
 			t.Errorf("%q is not in what was written", kept)
 		}

@@ -32,6 +32,8 @@ type Comparison struct {
 	Levels   []Level    `json:"levels"` // that more than one side ran
 	Tests    int        `json:"tests"`  // that were made: some figures have too few runs
 	Notes    []string   `json:"notes,omitempty"`
+
+	percentiles []float64 // that are compared
 }
 
 // About is what a side was, by its first run.
@@ -81,13 +83,19 @@ type Row struct {
 	column show.Column
 }
 
-// Compare holds sides[0] against each of the others; notes come before its own. A run is one value, the median of its
-// repeats, which share one start of the server. It fails when no other side ran a load that the first ran.
-func Compare(sides []Side, notes ...string) (*Comparison, error) {
+// Compare holds sides[0] against each of the others, with the figures that gates are about; notes come before its own.
+// A run is one value, the median of its repeats, which share one start of the server. It fails when no other side ran a
+// load that the first ran.
+func Compare(sides []Side, gates []Gate, notes ...string) (*Comparison, error) {
 	if len(sides) < 2 {
 		return nil, errors.New("comparing: two sides or more are needed")
 	}
-	c := &Comparison{Alpha: alpha, Notes: notes}
+	c := &Comparison{Alpha: alpha, Notes: notes, percentiles: []float64{50, 99}}
+	for _, g := range gates {
+		if g.Percentile > 0 && !slices.Contains(c.percentiles, g.Percentile) {
+			c.percentiles = append(c.percentiles, g.Percentile)
+		}
+	}
 	for _, l := range match(sides) {
 		c.addLevel(sides, l)
 	}
@@ -165,7 +173,7 @@ func (c *Comparison) addLevel(sides []Side, l Level) {
 	if len(l.Pairs) == 0 {
 		return
 	}
-	for _, column := range show.Columns(50, 99) {
+	for _, column := range show.Columns(c.percentiles...) {
 		if !column.Compared {
 			continue
 		}

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 func compared(t *testing.T, sides []Side, notes ...string) *Comparison {
 	t.Helper()
-	c, err := Compare(sides, notes...)
+	c, err := Compare(sides, nil, notes...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestCompareRefuses(t *testing.T) {
 		{[]Side{good("a", 8), good("b", 16)}, "no side ran a load that the first side ran"},
 	}
 	for _, tt := range tests {
-		if _, err := Compare(tt.sides); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := Compare(tt.sides, nil); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("Compare: %v, want … %s …", err, tt.want)
 		}
 	}

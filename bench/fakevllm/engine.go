@@ -104,6 +104,10 @@ func (e *engine) run(ctx context.Context) {
 	defer close(e.stopped)
 	start := time.Now()
 	due := start
+	idle := time.Duration(math.MaxInt64) // until somebody asks
+	if e.cfg.BackgroundUsers > 0 {
+		idle = idlePoll
+	}
 	for ctx.Err() == nil {
 		now := time.Now()
 		length := e.begin(now, now.Sub(start))
@@ -114,7 +118,7 @@ func (e *engine) run(ctx context.Context) {
 		if length == 0 {
 			select {
 			case <-e.kick:
-			case <-time.After(idlePoll):
+			case <-time.After(idle):
 			case <-ctx.Done():
 			}
 			continue

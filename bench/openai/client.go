@@ -29,6 +29,8 @@ type Config struct {
 	HTTP      config.HTTPClientConfig
 	KeepAlive bool   // requests share connections, each kept for 4 s without use
 	UserAgent string // Go's own when empty
+	// Dial makes the connections, nil for TCP with the kernel's stamps.
+	Dial config.DialContextFunc
 }
 
 // Client sends requests to one endpoint. It may be used from several goroutines at once.
@@ -52,8 +54,10 @@ func NewClient(cfg Config) (*Client, error) {
 	if err := cfg.HTTP.Validate(); err != nil {
 		return nil, fmt.Errorf("checking HTTP configuration: %w", err)
 	}
-	c := &Client{base: base.String(), keepAlive: cfg.KeepAlive, made: time.Now().Add(-1)}
-	c.dialer = (&net.Dialer{Timeout: connectTime, Control: wantStamps}).DialContext
+	c := &Client{base: base.String(), keepAlive: cfg.KeepAlive, made: time.Now().Add(-1), dialer: cfg.Dial}
+	if c.dialer == nil {
+		c.dialer = (&net.Dialer{Timeout: connectTime, Control: wantStamps}).DialContext
+	}
 	if c.fresh, err = c.newTransport(cfg, config.WithKeepAlivesDisabled()); err != nil {
 		return nil, err
 	}

@@ -140,15 +140,16 @@ func (s Spec) Validate(dir string) (Target, []error) {
 	}
 	t.readAnswerChecks(&s, refuse)
 	if t.spec, t.base = s, base; len(wrong) == 0 {
-		_, err = t.client()
+		_, err = t.client(nil)
 		refuse(err != nil, "http: %w", err)
 	}
 	return t, wrong
 }
 
-// client makes the target's HTTP client; it fails when a TLS file it names is not there.
-func (t Target) client() (*openai.Client, error) {
-	return openai.NewClient(openai.Config{BaseURL: t.base.String(), HTTP: t.spec.HTTP, UserAgent: "accelerator_exporter"})
+// client makes the target's HTTP client, with connections of dial or, where that is nil, of TCP; it fails when a TLS file
+// it names is not there.
+func (t Target) client(dial config.DialContextFunc) (*openai.Client, error) {
+	return openai.NewClient(openai.Config{BaseURL: t.base.String(), HTTP: t.spec.HTTP, UserAgent: "accelerator_exporter", Dial: dial})
 }
 
 // check refuses what is wrong with a field by itself.

@@ -156,7 +156,7 @@ type Single struct {
 
 // Once sends one request to a target, whose model it asks for where none is configured.
 func Once(ctx context.Context, t Target) Single {
-	c, err := t.client()
+	c, err := t.client(nil)
 	if err != nil {
 		return Single{Outcome: newModelsOutcome(t, &openai.Failure{Reason: openai.ReasonConnect, Detail: err.Error(), Unsent: true})}
 	}

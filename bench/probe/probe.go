@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-kit/log"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/config"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
@@ -24,6 +25,8 @@ type Prober struct {
 	*metrics
 	logger log.Logger
 	state  *prometheus.Desc
+	// Dial makes the connections of targets that are applied later, nil for TCP.
+	Dial config.DialContextFunc
 
 	mu    sync.Mutex
 	loops map[string]*loop
@@ -62,7 +65,7 @@ func (p *Prober) Collect(ch chan<- prometheus.Metric) {
 func (p *Prober) Apply(targets []Target) error {
 	fresh := make(map[string]*loop, len(targets))
 	for _, t := range targets {
-		c, err := t.client()
+		c, err := t.client(p.Dial)
 		if err != nil {
 			return fmt.Errorf("probe %.40q: %w", t.Name(), err)
 		}

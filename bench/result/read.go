@@ -24,8 +24,9 @@ type Options struct {
 	// Goodput is what each good request meets, what the run had when empty.
 	Goodput runlog.Objectives
 
-	objectives []openai.Objective // those of the search that chose the steps
-	computed   []float64          // percentiles: those asked for, of objectives and of evalscope
+	objectives []openai.Objective // of the search that chose the steps, or those that each step is judged by
+	isSearch   bool
+	computed   []float64 // percentiles: those asked for, of objectives and of evalscope
 }
 
 // withDefaults fills in what was not given from the runs, the first one where they differ.
@@ -40,8 +41,9 @@ func (o Options) withDefaults(runs []runlog.Run) Options {
 	if len(o.Goodput) == 0 {
 		o.Goodput = first.Objectives
 	}
+	o.objectives = first.SLO
 	if len(runs) == 1 && first.Capacity != nil {
-		o.objectives = first.Capacity.Objectives
+		o.objectives, o.isSearch = first.Capacity.Objectives, true
 	}
 	all := slices.Concat([]float64{median, 66, 75, 80, 90, 95, 98, usualPercentile}, o.Percentiles)
 	for _, objective := range o.objectives {

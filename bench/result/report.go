@@ -53,7 +53,7 @@ type Step struct {
 	Cards       []Card              `json:"cards"`  // as sampled during the step, empty without an exporter
 	Joules      Value               `json:"joules"` // of Serving during Whole
 	Server      *ServerSample       `json:"server"` // nil without the server's metrics
-	// Objectives are what a search for the capacity goes by, of Steady where there is one.
+	// Objectives are what a search for the capacity goes by, or what the step is judged by: of Steady where there is one.
 	Objectives []ObjectiveResult `json:"-"`
 	Warnings   []string          `json:"warnings"` // one sentence each: what makes a figure doubtful, and what to do
 	// ClientLimit says how the load generator was what limited the step, Short by how much
@@ -137,13 +137,16 @@ func (r ObjectiveResult) Excess() float64 {
 	return float64(r.Value) / r.Limit
 }
 
-// objectiveResults are the figures of a window that have objectives.
-func objectiveResults(objectives []openai.Objective, f *Figures) []ObjectiveResult {
+// Met reports whether the figure is known, and within its limit.
+func (r ObjectiveResult) Met() bool { return r.Value.Known() && r.Excess() <= 1 }
+
+// objectiveResults are the figures of a window that have objectives, and the share of failures.
+func objectiveResults(objectives []openai.Objective, f *Figures, failures *runlog.Account) []ObjectiveResult {
 	var all []ObjectiveResult
 	for _, o := range objectives {
 		r := ObjectiveResult{Objective: o, Value: unknown(), Error: unknown()}
-		if n := float64(f.Account.Succeeded + f.Account.Failures()); o.Measure == openai.Failures && n > 0 {
-			share := f.Account.FailureRatio()
+		if n := float64(failures.Succeeded + failures.Failures()); o.Measure == openai.Failures && n > 0 {
+			share := failures.FailureRatio()
 			r.Value, r.Error = Value(share), Value(confidence*math.Sqrt(share*(1-share)/n))
 		} else if p, ok := f.Of(o.Measure).At(o.Percentile); ok {
 			r.Value, r.AtLeast, r.Error = Value(p.Value), p.AtLeast, p.Error

@@ -137,7 +137,12 @@ func (d *stepData) report(opts Options) Step {
 		// Its seconds begin elsewhere.
 		s.Whole.PeakOutputThroughput = max(s.Whole.PeakOutputThroughput, s.Steady.PeakOutputThroughput)
 	}
-	s.Objectives = objectiveResults(opts.objectives, s.SteadyOrWhole())
+	judged := s.SteadyOrWhole()
+	failures := &s.Whole.Account // that nobody waits for the steady part of
+	if opts.isSearch {
+		failures = &judged.Account
+	}
+	s.Objectives = objectiveResults(opts.objectives, judged, failures)
 	s.Cards = d.cards.report(whole)
 	s.Joules = s.joules()
 	s.Server = d.server.report(whole, s.Whole.Of(TTFT).Count)

@@ -65,6 +65,8 @@ type Run struct {
 	Objectives  Objectives `json:"objectives,omitempty"`
 	Percentiles []float64  `json:"percentiles,omitempty"`
 	Capacity    *Capacity  `json:"capacity,omitempty"` // what chose the steps, nil where they were given
+	// SLO are what each step is judged by, none where nothing was asked for.
+	SLO []openai.Objective `json:"slo,omitempty"`
 	// Side names what is compared, see accelbench compare. Server is the process
 	// that was started for it, nil where none was.
 	Side       string   `json:"side,omitempty"`

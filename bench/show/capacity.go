@@ -33,15 +33,65 @@ func levelTable(r *result.Report) Table {
 		verdict := [...]string{capacity.Void: "not judged", capacity.Met: "met", capacity.Missed: "missed"}[l.Verdict]
 		row := []string{number(l.Level), verdict, strconv.Itoa(len(l.Steps))}
 		for _, o := range s.Objectives {
-			text := objectiveUnit(o.Objective).Text(float64(o.Value))
-			if o.AtLeast {
-				text = "> " + text
-			}
-			row = append(row, text)
+			row = append(row, figureText(o))
 		}
 		t.Rows = append(t.Rows, append(row, texts(rates, s, s.SteadyOrWhole())...))
 	}
 	return t
+}
+
+// objectiveTable has a row for each objective that each step is judged by.
+func objectiveTable(r *result.Report) Table {
+	t := Table{
+		Caption: "Objectives: latencies of the steady part where there is one, failures of the whole step",
+		Head:    []string{"", "objective", "figure", "verdict"},
+	}
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		for _, o := range s.Objectives {
+			if len(r.Runs[0].SLO) > 0 {
+				t.Rows = append(t.Rows, []string{Clean(s.Title()), objectiveText(o.Objective), figureWithUnit(o), verdictText(o)})
+			}
+		}
+	}
+	return t
+}
+
+// Missed are the objectives that steps miss, in words.
+func Missed(r *result.Report) []string {
+	var all []string
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		for _, o := range s.Objectives {
+			if len(r.Runs[0].SLO) > 0 && !o.Met() {
+				all = append(all, fmt.Sprintf("%s at %s: %s", objectiveText(o.Objective), Clean(s.Title()), figureWithUnit(o)))
+			}
+		}
+	}
+	return all
+}
+
+func figureWithUnit(o result.ObjectiveResult) string {
+	if !o.Value.Known() {
+		return "no request has one"
+	}
+	return figureText(o) + " " + objectiveUnit(o.Objective).symbol
+}
+
+// figureText is the figure that an objective bounds.
+func figureText(o result.ObjectiveResult) string {
+	text := objectiveUnit(o.Objective).Text(float64(o.Value))
+	if o.AtLeast {
+		text = "> " + text
+	}
+	return text
+}
+
+func verdictText(o result.ObjectiveResult) string {
+	if o.Met() {
+		return "met"
+	}
+	return "missed"
 }
 
 // number writes a level or a limit.

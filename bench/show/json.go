@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -29,11 +30,24 @@ type jsonStep struct {
 	result.Step
 	FailureRatio float64      `json:"failure_ratio"`
 	PerToken     result.Value `json:"joules_per_output_token"`
+	SLO          []jsonSLO    `json:"slo,omitempty"` // of a run that is judged by objectives
 }
 
-func newJSONStep(s *result.Step) jsonStep {
+type jsonSLO struct {
+	openai.Objective
+	Value   result.Value `json:"value"`
+	AtLeast bool         `json:"at_least,omitempty"` // it falls among those who still waited
+	Met     bool         `json:"met"`
+}
+
+func newJSONStep(s *result.Step, isJudged bool) jsonStep {
 	j := jsonStep{Step: *s, FailureRatio: s.Account.FailureRatio(), PerToken: s.JoulesPerToken()}
 	j.Cards, j.Warnings = append([]result.Card{}, s.Cards...), append([]string{}, s.Warnings...)
+	for _, o := range s.Objectives {
+		if isJudged {
+			j.SLO = append(j.SLO, jsonSLO{o.Objective, o.Value, o.AtLeast, o.Met()})
+		}
+	}
 	return j
 }
 
@@ -46,7 +60,7 @@ func JSON(w io.Writer, r *result.Report) error {
 		Steps: make([]jsonStep, len(r.Steps)), NotRun: append([]string{}, r.NotRun...),
 	}
 	for i := range r.Steps {
-		j.Steps[i] = newJSONStep(&r.Steps[i])
+		j.Steps[i] = newJSONStep(&r.Steps[i], len(r.Runs[0].SLO) > 0)
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

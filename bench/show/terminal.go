@@ -59,7 +59,7 @@ func (l *lines) summary(r *result.Report) {
 	if len(r.Objectives) > 0 {
 		l.line("good: %s", r.Objectives)
 	}
-	for _, t := range withRows(failureTable(r)) {
+	for _, t := range withRows(objectiveTable(r), failureTable(r)) {
 		l.table(t)
 	}
 	for i := range r.Steps {

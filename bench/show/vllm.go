@@ -159,7 +159,7 @@ func VLLMResult(w io.Writer, r *result.Report, s *result.Step, metrics []string)
 	object["model_id"], object["tokenizer_id"] = cmp.Or(run.ModelPath, run.Model), cmp.Or(run.ModelPath, run.Model)
 	object["x"] = map[string]any{
 		"program": "accelbench", "version": run.Version, "schema": jsonSchema, "complete": r.Complete,
-		"runs": r.Runs, "metadata": run.Metadata, "step": newJSONStep(s),
+		"runs": r.Runs, "metadata": run.Metadata, "step": newJSONStep(s, len(r.Runs[0].SLO) > 0),
 	}
 	for _, latency := range vllmLatencies(metrics) {
 		for _, v := range vllmStatistics(s, latency.key) {

@@ -64,6 +64,19 @@ func parseSLO(text string) (openai.Objective, error) {
 	return o, nil
 }
 
+// addObjectives has the percentiles of objectives reported.
+func addObjectives(cfg *load.Config, objectives []openai.Objective) error {
+	for _, o := range objectives {
+		if strings.HasPrefix(string(o.Measure), "ttft_") && cfg.Dataset.Kind != dataset.MultiTurn {
+			return usage(fmt.Errorf("--slo %s is of conversations: give --dataset-name multi_turn", o.Measure))
+		}
+		if o.Percentile > 0 && !slices.Contains(cfg.Run.Percentiles, o.Percentile) {
+			cfg.Run.Percentiles = append(cfg.Run.Percentiles, o.Percentile)
+		}
+	}
+	return nil
+}
+
 // parseRange reads the least and the most load of a search, 1..256 or 0.5..20.
 func parseRange(isWhole bool) func(string) ([]float64, error) {
 	return func(text string) ([]float64, error) {
@@ -115,13 +128,8 @@ func (s *capacityFlags) find(ctx context.Context, args []string, stdout, stderr 
 		return exitNothing, err
 	}
 	most := cfg.Steps[0]
-	for _, o := range s.search.Objectives {
-		if strings.HasPrefix(string(o.Measure), "ttft_") && cfg.Dataset.Kind != dataset.MultiTurn {
-			return exitUsage, usage(fmt.Errorf("--slo %s is of conversations: give --dataset-name multi_turn", o.Measure))
-		}
-		if o.Percentile > 0 && !slices.Contains(cfg.Run.Percentiles, o.Percentile) {
-			cfg.Run.Percentiles = append(cfg.Run.Percentiles, o.Percentile)
-		}
+	if err := addObjectives(&cfg, s.search.Objectives); err != nil {
+		return exitUsage, err
 	}
 	if most.Arrival == runlog.ArrivalReplay {
 		return exitUsage, usage(errors.New("a timed_trace has its own times, so that capacity cannot choose its load: give another data set"))

@@ -27,6 +27,7 @@ type compareFlags struct {
 	ready    time.Duration
 	output   string
 	json     bool
+	gates    []compare.Gate
 	bindings string   // command whose bindings are the sides, if any
 	commands []string // that are the sides, if any
 	machine  machineFlags
@@ -48,6 +49,8 @@ func registerCompare(app *kingpin.Application, args []string, commands map[strin
 	c.Flag("ready-timeout", "Maximum time from the start of a server until it lists its models.").Default("15m").DurationVar(&s.ready)
 	c.Flag("output", "Folder in which each comparison makes its own.").Default("results").StringVar(&s.output)
 	c.Flag("json", "Print JSON.").BoolVar(&s.json)
+	c.Flag("fail-on", "How much worse than on the first side a figure may be, such as ttft:p90>5% or failures>0.1%; repeatable. "+
+		"One that was found to be worse makes the exit code 5, too few runs to tell 6.").PlaceHolder("GATE").SetValue(appended(&s.gates, compare.ParseGate))
 	commands[c.Model().Name] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 		switch {
 		case s.bindings != "" && s.commands != nil:
@@ -61,24 +64,30 @@ func registerCompare(app *kingpin.Application, args []string, commands map[strin
 		}
 		var sides []compare.Side
 		for _, folder := range s.words {
-			side, err := readSide(filepath.Clean(folder), folder)
+			side, err := s.readSide(filepath.Clean(folder), folder)
 			if err != nil {
 				return exitNothing, err
 			}
 			sides = append(sides, side)
 		}
-		return exitMeasured, s.compare(sides, nil, "", stdout)
+		return s.compare(sides, nil, "", stdout)
 	}
 }
 
-func readSide(name, folder string) (compare.Side, error) {
+func (s *compareFlags) readSide(name, folder string) (compare.Side, error) {
 	side := compare.Side{Name: name}
+	var opts result.Options
+	for _, g := range s.gates {
+		if g.Percentile > 0 {
+			opts.Percentiles = append(opts.Percentiles, g.Percentile)
+		}
+	}
 	logs, err := runlog.Find(folder)
 	if err != nil {
 		return side, err
 	}
 	for _, log := range logs {
-		r, err := result.Read(result.Options{}, log)
+		r, err := result.Read(opts, log)
 		if err != nil {
 			return side, err
 		}
@@ -87,23 +96,31 @@ func readSide(name, folder string) (compare.Side, error) {
 	return side, nil
 }
 
-// compare compares sides, writes that into folder, unless it is empty, and prints it.
-func (s *compareFlags) compare(sides []compare.Side, notes []string, folder string, stdout io.Writer) error {
-	c, err := compare.Compare(sides, notes...)
+// compare compares sides, writes that into folder, unless it is empty, prints it, and returns what the gates say.
+func (s *compareFlags) compare(sides []compare.Side, notes []string, folder string, stdout io.Writer) (code int, err error) {
+	c, err := compare.Compare(sides, s.gates, notes...)
 	if err != nil {
-		return err
+		return exitNothing, err
 	}
 	asJSON := func(w io.Writer) error { return writeJSON(w, c) }
 	if folder != "" {
 		err = errors.Join(writeFile(filepath.Join(folder, "comparison.txt"), false, c.Text), writeFile(filepath.Join(folder, "comparison.json"), false, asJSON))
 	}
-	switch {
-	case err != nil:
-		return err
-	case s.json:
-		return asJSON(stdout)
+	write := c.Text
+	if s.json {
+		write = asJSON
 	}
-	return c.Text(stdout)
+	if err := cmp.Or(err, write(stdout)); err != nil {
+		return exitNothing, err
+	}
+	worse, undecided := c.Check(s.gates)
+	switch {
+	case len(worse) > 0:
+		return exitMissed, fmt.Errorf("worse than it may be: %s", strings.Join(worse, "; "))
+	case len(undecided) > 0:
+		return exitUndecided, fmt.Errorf("it cannot be told whether a figure is worse than it may be: %s", strings.Join(undecided, "; "))
+	}
+	return exitMeasured, nil
 }
 
 func writeJSON(w io.Writer, v any) error {
@@ -145,18 +162,22 @@ func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stder
 	}
 	var sides []compare.Side
 	for _, planned := range plan.Sides {
-		side, err := readSide(planned.Name, filepath.Join(plan.Folder, planned.Name))
+		side, err := s.readSide(planned.Name, filepath.Join(plan.Folder, planned.Name))
 		if err == nil { // else it was not measured
 			sides = append(sides, side)
 		}
 	}
-	if err := s.compare(sides, notes, plan.Folder, stdout); err != nil {
-		return exitNothing, err
+	gated, err := s.compare(sides, notes, plan.Folder, stdout)
+	if gated == exitNothing {
+		return gated, err
 	}
-	if code, err := exitCode(all); code != exitMeasured || len(notes) == 0 {
-		return code, err
+	switch code, stopped := exitCode(all); {
+	case code != exitMeasured:
+		return code, stopped
+	case len(notes) > 0:
+		return exitFailures, errors.New("the servers of some sides did not start")
 	}
-	return exitFailures, errors.New("the servers of some sides did not start")
+	return gated, err
 }
 
 // plan returns the turns of the servers, and says how many there are. It fails where so few could find no difference.

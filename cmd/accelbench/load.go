@@ -56,7 +56,7 @@ func (l *loadFlags) registerShape(c *kingpin.CmdClause) {
 	c.Flag("ramp-up", "Time over which users start, or the rate rises.").Default("0s").IsSetByUser(&l.rampUpSet).DurationVar(&l.rampUp)
 	c.Flag("timeout", "Timeout of a request; 0 for none.").Default("10m").DurationVar(&l.timeout)
 	c.Flag("idle-timeout", "Longest pause between texts; 0 for no limit.").Default("30s").DurationVar(&l.idle)
-	c.Flag("seed", "Seed of prompts and gaps; give each machine its own.").Default("0").Uint64Var(&l.seed)
+	c.Flag("seed", "Seed of prompts and gaps; one for each machine.").Default("0").Uint64Var(&l.seed)
 }
 
 func (l *loadFlags) check(replay bool) error {
@@ -155,7 +155,7 @@ type requestFlags struct {
 func (a *requestFlags) register(c *kingpin.CmdClause) {
 	a.members = map[string]json.RawMessage{}
 	c.Flag("ignore-eos", "Answers of full length. Default: for random, timed_trace and made conversations.").IsSetByUser(&a.ignoreEOSSet).BoolVar(&a.ignoreEOS)
-	c.Flag("continuous-usage", "Ask for the usage with every chunk: ITL per token.").BoolVar(&a.continuousUsage)
+	c.Flag("continuous-usage", "Ask for usage with each chunk: ITL per token.").BoolVar(&a.continuousUsage)
 	c.Flag("temperature", "Sampling temperature. Default: the server's.").PlaceHolder("X").SetValue(a.number("temperature"))
 	for _, name := range []string{"top-p", "top-k", "min-p", "repetition-penalty", "frequency-penalty", "presence-penalty", "logprobs"} {
 		c.Flag(name, "").Hidden().SetValue(a.number(strings.ReplaceAll(name, "-", "_")))

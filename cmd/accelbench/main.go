@@ -9,6 +9,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -22,6 +23,8 @@ const (
 	exitUsage       = 2   // the command line is wrong
 	exitFailures    = 3   // too many requests failed, or the server went away or did not start
 	exitMisplaced   = 4   // a process is not where it could be
+	exitMissed      = 5   // an objective is missed, or a difference is larger than it may be
+	exitUndecided   = 6   // too few runs to tell whether it is
 	exitInterrupted = 130 // ended by the user
 )
 
@@ -53,7 +56,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if _, isUsage := errors.AsType[usageError](err); isUsage {
 		err, code = fmt.Errorf("%w, try --help", err), exitUsage
-	} else if code != exitFailures {
+	} else if !slices.Contains([]int{exitFailures, exitMissed, exitUndecided}, code) {
 		code = exitNothing
 	}
 	fmt.Fprintf(stderr, "accelbench: %v\n", err)
@@ -80,7 +83,8 @@ func usage(err error) error { return usageError{err} }
 func newApp(args []string, stdout, stderr io.Writer) (*kingpin.Application, map[string]command) {
 	app := kingpin.New("accelbench", "Load tests for language model servers with the OpenAI API. Exit codes: 0 measured, "+
 		"1 nothing could be measured, 2 wrong command line, 130 interrupted, 3 too many requests failed, or the server went away or did not "+
-		"start, 4 a process is misplaced (placement).")
+		"start, 4 a process is misplaced (placement), 5 an objective is missed (run --slo) or a figure is worse than it may be (compare --fail-on), "+
+		"6 too few runs to tell (compare --fail-on).")
 	app.UsageWriter(stdout)
 	app.ErrorWriter(stderr)
 	app.HelpFlag.Help("Show this help.")

@@ -32,7 +32,8 @@ type runFlags struct {
 	ask      requestFlags
 	out      outputFlags
 	render   renderFlags
-	ignored  []string // flags of vLLM's tool without effect
+	slo      []openai.Objective // that each step is judged by
+	ignored  []string           // flags of vLLM's tool without effect
 	client   openai.Config
 }
 
@@ -48,6 +49,8 @@ func registerRun(app *kingpin.Application, args []string, commands map[string]co
 func newRunFlags(c *kingpin.CmdClause) *runFlags {
 	s := &runFlags{}
 	s.register(c, s.load.register)
+	c.Flag("slo", "Objective such as ttft:p90<2s; exit code 5 if missed.").
+		PlaceHolder("SLO").SetValue(appended(&s.slo, parseSLO))
 	return s
 }
 
@@ -152,6 +155,10 @@ func (s *runFlags) config(shown []string, stderr io.Writer) (cfg load.Config, er
 		ReusePrompts: s.data.reuse, BlockSize: s.data.blockSize, Metadata: s.out.metadata,
 		Percentiles: s.render.options.Percentiles, Objectives: s.render.options.Goodput, // for reports that are made again
 	}
+	if err := addObjectives(&cfg, s.slo); err != nil {
+		return cfg, err
+	}
+	cfg.Run.SLO = s.slo
 	if cfg.Run.Model = s.endpoint.model; s.endpoint.served != "" {
 		cfg.Run.Model, cfg.Run.ModelPath = s.endpoint.served, s.endpoint.model
 	}
@@ -205,6 +212,9 @@ func (s *runFlags) report(ended load.Result, err error, stdout, stderr io.Writer
 		return r, exitNothing, fmt.Errorf("reporting (the traces are kept in %s): %w", ended.Folder, reportErr)
 	}
 	code, err := exitCode(ended)
+	if missed := show.Missed(r); code == exitMeasured && len(missed) > 0 {
+		return r, exitMissed, fmt.Errorf("objectives are missed: %s", strings.Join(missed, "; "))
+	}
 	return r, code, err
 }
 

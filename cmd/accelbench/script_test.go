@@ -24,9 +24,10 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"accelbench": main, "model-server": serveModel})
 }
 
-// serveModel is a program that is a stand-in server at the address of its argument.
+// serveModel is a program that is a stand-in server at the address of its argument, with the speed of a second one.
 func serveModel() {
-	server, err := fakevllm.New(fakevllm.Config{Speed: 200, MeanOutputTokens: 8})
+	speed, _ := strconv.ParseFloat(append(os.Args, "200")[2], 64)
+	server, err := fakevllm.New(fakevllm.Config{Speed: speed, MeanOutputTokens: 8})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -45,10 +46,8 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// The scripts read as a user's terminal does. $URL is a server with the model
-// qwen2.5, $TLSURL one with a certificate that nobody vouches for; $EXPORTER is an exporter
-// with TLS and basic auth, whose files are there; $PAGES serves the script's own folder,
-// for pages of an exporter. At $FREE nobody listens. $BIN is the folder of accelbench.
+// The scripts read as a user's terminal does. $URL is a server, $TLSURL one with a certificate that nobody vouches for;
+// $EXPORTER is an exporter with TLS and basic auth; $PAGES serves the script's own folder. At $FREE nobody listens.
 func TestScripts(t *testing.T) {
 	quick := fakevllm.Config{Speed: 200, MeanOutputTokens: 8}
 	url := serve(t, httptest.NewServer, quick)
@@ -67,6 +66,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PAGES", pages.URL)
 			bin, _, _ := strings.Cut(env.Getenv("PATH"), string(filepath.ListSeparator))
 			env.Setenv("BIN", bin)
+			env.Setenv("DOCS", filepath.Join(os.Getenv("PWD"), "../../docs"))
 			env.Setenv("GOMAXPROCS", "1") // the scripts run side by side
 			return nil
 		},

@@ -45,7 +45,7 @@ func portOf(t *testing.T, target string) int {
 }
 
 // listens writes a table of listening sockets into a procfs, from each port's inode.
-func listens(t *testing.T, procfs processtest.Procfs, inodes map[int]int) {
+func listens(t testing.TB, procfs processtest.Procfs, inodes map[int]int) {
 	t.Helper()
 	table := "  sl  local_address rem_address   st\n"
 	for port, inode := range inodes {

@@ -1,12 +1,13 @@
 // Command fakehost stands in for the hardware and the model server of a host with
 // accelerators. It is one binary with several names: fakehost vllm serves an
 // OpenAI-compatible endpoint whose load drives what fakehost mx-smi, npu-smi, hccn_tool,
-// hy-smi and nvidia-smi print. Called by a link with the name of a tool it is that
+// hy-smi, nvidia-smi, ixsmi, xpu_smi, mthreads-gmi and efsmi print. Called by a link with the name of a tool it is that
 // tool. fakehost pace is the same server on a fixed schedule, which it serves, for
 // checking a load generator.
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -25,16 +26,20 @@ usage: fakehost vllm [flags]      serve the stand-in of vLLM (see fakehost vllm 
        fakehost hccn_tool [args]  print as hccn_tool does, of the cards of npu-smi
        fakehost hy-smi [args]     print as hy-smi does
        fakehost nvidia-smi [args] print as nvidia-smi does
+       fakehost ixsmi [args]      print as ixsmi does
+       fakehost xpu_smi [args]    print as xpu_smi does
+       fakehost mthreads-gmi [args]
+                                  print as mthreads-gmi does
+       fakehost efsmi [args]      print as efsmi does
 
-fakehost vllm and the tools share a folder, $FAKEHOST_STATE, by default fakehost-UID in
-the temporary folder, which only you may enter. What stands in its files holds from the
-next call on:
+fakehost vllm and the tools share a folder, $FAKEHOST_STATE, which only you may enter; without
+it the tools print an idle machine. What stands in its files holds from the next call on:
 
   mx-smi.card    npu-smi.card     what is wrong with cards, one a line: the card's number
                                   (left out: all cards), and unhealthy, hot, memory_full, ecc,
                                   port_down or optics. "2 unhealthy Critical" and "0 hot 98"
-                                  say what state and how many degrees. hy-smi and nvidia-smi
-                                  have such files too
+                                  say what state and how many degrees. The other tools have
+                                  such files too
   mx-smi.fault   npu-smi.fault    what the tool does wrong, one a line: hang, exit, card_lost or
   hccn_tool.fault                 "slow 2s". "ecc hang" is of one command, "card 3 slow 2s" of the
                                   calls about one card
@@ -56,11 +61,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		name, rest = rest[0], rest[1:]
 		tool, isTool = smi.Find(name)
 	}
-	st, err := openState()
-	if err != nil {
-		fmt.Fprintf(stderr, "fakehost: %v\n", err)
-		return 1
-	}
+	st := state(cmp.Or(os.Getenv("FAKEHOST_STATE"), os.DevNull)) // below which there is nothing
 	var s server
 	switch {
 	case isTool:

@@ -67,6 +67,18 @@ func TestFaults(t *testing.T) {
 		{"hy-smi.card", "2 unhealthy\n", "hy-smi --healthcheck", "0000:29:00.0         : Not Healthy", "Alarm", 0},
 		{"hy-smi.card", "1 ecc\n", "hy-smi --showrasinfo all", "HCU[1]\t\t: Block umc is: ENABLED (ue: 1, ce: 12)", "ce: 13", 0},
 		{"hy-smi.processes", "2 15652 python 60032\n", "hy-smi --showpids", "PID: 15652", "No KFD", 0},
+		{"ixsmi.card", "2 unhealthy\n", "ixsmi", "| N/A  0C    P0    65535W / 350 |", "Alarm", 0},
+		{"ixsmi.card", "1 ecc\n", "ixsmi -q -x", "<single_bit>12<", "<single_bit>13<", 0},
+		{"ixsmi.processes", "2 15652 python 30032\n", "ixsmi -q -x", "<used_memory>30032 MiB<", "<pid>1<", 0},
+		{"xpu_smi.card", "2 hot 93\n", "xpu_smi", "93C", "105C", 0},
+		{"xpu_smi.card", "1 ecc\n", "xpu_smi -q", "DRAM Correctable              : 12", ": 13", 0},
+		{"xpu_smi.processes", "2 15652 python 60032\n", "xpu_smi", "  2   N/A  N/A     15652      C   python ", "No running", 0},
+		{"mthreads-gmi.card", "1 hot 98\n", "mthreads-gmi", "|98C   YES", "105C", 0},
+		{"mthreads-gmi.card", "1 hot 98\n", "mthreads-gmi --query --json", `"GPU Current Temp": "98C"`, "105C", 0},
+		{"mthreads-gmi.processes", "2 15652 python 60032\n", "mthreads-gmi", "2    15652         python", "No running", 0},
+		{"efsmi.card", "2 unhealthy\n", "efsmi -q", "Health                  : False", "Alarm", 0},
+		{"efsmi.card", "0 hot 93\n", "efsmi", "93℃", "105℃", 0},
+		{"efsmi.fault", "card_lost", "efsmi -L", "TPUH41007077", "DEV ID", 0},
 		{"npu-smi.fault", "ecc exit", "npu-smi info -t ecc -i 0", "", "NPU", 1},
 		{"npu-smi.fault", "ecc exit", "npu-smi info -t usages -i 0", "NPU", "-", 0},
 		{"npu-smi.fault", "ecc melt", "npu-smi info", "no such fault", "910B4", 3},
@@ -119,6 +131,9 @@ func TestRefusals(t *testing.T) {
 		"hccn_tool -i 9 -link -g":            {"The device is not exist!\n", 1},
 		"hccn_tool -g -dev_info -i 3":        {"The command is not supported on this product.\n", 13},
 		"hy-smi --showbw":                    {"usage: hy-smi [-h] [--show...]\nhy-smi: error: unrecognized arguments: --showbw\n", 2},
+		"xpu_smi -r":                         {"xpu_smi: unrecognized option '-r'\nUsage: xpu-smi [options]\n", 1},
+		"mthreads-gmi -q":                    {"Error: the requested operation is not available on target device\n", 1},
+		"efsmi -r":                           {"efsmi: unrecognized option '-r'\n", 1},
 		"hccn_tool -i 3 -link -s":            {"The command is not supported on this product.\n", 13},
 	} {
 		setState(t)
@@ -173,10 +188,7 @@ func TestWatchGoesOn(t *testing.T) {
 // not do that.
 func TestCountersGrow(t *testing.T) {
 	setState(t)
-	st, err := openState()
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := state(os.Getenv("FAKEHOST_STATE"))
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)))
 		last := 0

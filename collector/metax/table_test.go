@@ -11,8 +11,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 func TestTitle(t *testing.T) {
 	for _, c := range []struct {
 		title string

@@ -79,6 +79,6 @@ type Vendor struct {
 	Commands []Command
 	// Classify reads the tool's error texts, ClassifyNetwork the network tool's.
 	Classify, ClassifyNetwork Classifier
-	// Resolve finds the device a topology's row or column name means.
+	// Resolve finds the device a topology's row or column name means; nil where no topology is read.
 	Resolve Resolver
 }

@@ -45,7 +45,7 @@ func (r *Report) Join(beside Report) {
 
 // Tool is the identity in the title rows of a vendor tool.
 type Tool struct {
-	Name            string // mx-smi, ht-smi, npu-smi, nvidia-smi, hy-smi
+	Name            string // that prints, such as mx-smi or ht-smi
 	Version         string
 	DriverVersion   string
 	RuntimeVersion  string // MACA, HPCC or CUDA

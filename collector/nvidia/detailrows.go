@@ -30,17 +30,14 @@ var detailRows = slices.Concat(smitext.Rows{
 	{Word: "retired_pages.single_bit_ecc.count", Metric: "ecc_retired_pages", Labels: []string{"dram", "correctable"}},
 	{Word: "retired_pages.double_bit.count", Metric: "ecc_retired_pages", Labels: []string{"dram", "uncorrectable"}},
 	{Word: "retired_pages.pending", Metric: "ecc_pending_pages", Labels: []string{"dram", ""}, Words: yesNo},
-	{Word: "pcie.link.gen.current", Metric: "pcie_link_transfers_per_second", Unit: smitext.Transfers, Words: generations},
-	{Word: "pcie.link.gen.max", Metric: "pcie_link_transfers_per_second_max", Unit: smitext.Transfers, Words: generations},
+	{Word: "pcie.link.gen.current", Metric: "pcie_link_transfers_per_second", Words: smitext.PCIeGenerations()},
+	{Word: "pcie.link.gen.max", Metric: "pcie_link_transfers_per_second_max", Words: smitext.PCIeGenerations()},
 	{Word: "pcie.link.width.current", Metric: "pcie_link_width", NotZero: true},
 	{Word: "pcie.link.width.max", Metric: "pcie_link_width_max", NotZero: true},
 }, throttled("clocks_event_reasons."), throttled("clocks_throttle_reasons."))
 
 // yesNo: NVIDIA prints whether pages wait for a restart, not how many.
 var yesNo = map[string]float64{"yes": 1, "no": 0}
-
-// generations of PCIe are transfers a second.
-var generations = map[string]float64{"1": 2.5e9, "2": 5e9, "3": 8e9, "4": 16e9, "5": 32e9, "6": 64e9}
 
 // throttled are the reasons for a low clock: fields of drivers from about 535 on, or of older ones. What is no fault has
 // the other vendors' name.

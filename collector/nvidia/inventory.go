@@ -76,10 +76,7 @@ func parseVersion(out []byte) (model.Report, error) {
 	return model.Report{Tool: &t}, nil
 }
 
-// escapes underline the header of the matrix, also in a pipe; what cannot be printed may have been replaced.
-var escapes = regexp.MustCompile(`[\x1b\x{FFFD}]\[[0-9;]*m`)
-
 // parseTopology reads the output of nvidia-smi topo -m.
 func parseTopology(out []byte) (model.Report, error) {
-	return smitext.ParseTopology(escapes.ReplaceAll(out, nil), smitext.GPUMatrix())
+	return smitext.ParseTopology(out, smitext.GPUMatrix())
 }

@@ -18,7 +18,7 @@ type Entry struct {
 
 // Block is the entries of one card, or of one chip, slice or process of it.
 type Block struct {
-	Card    string // behind GPU#, NPU ID, [devid or [device, or a query's index; "" where none is printed
+	Card    string // behind GPU#, NPU ID, DEV ID, [devid or [device, or a query's index; "" where none is printed
 	BusID   string // beside GPU#
 	Chip    string // "" where none is printed
 	MCU     bool   // of the board's controller and of no chip

@@ -16,7 +16,7 @@ type Form uint8
 // The forms.
 const (
 	FormNumber Form = iota // a number with its unit, or one of Words
-	FormUsage              // used / total; under a total of 0, which a failed query prints, both are unknown
+	FormUsage              // used / total, or used(total); under a total of 0, which a failed query prints, both are unknown
 	FormLimit              // value / limit, or the value alone; a limit of 0 is unknown
 	FormList               // [a b c]: one number a link, the first being 1
 	FormBits               // 0x5: one bit a lane
@@ -36,7 +36,7 @@ var (
 )
 
 // readings are what a row reads of one value. A part that cannot be read costs only itself.
-func (m *matcher) readings(e *Entry, star string) (all []model.Reading, err error) {
+func (m *matcher) readings(e *Entry, wildcard string) (all []model.Reading, err error) {
 	_, isWord := m.Words[strings.ToLower(e.Value)]
 	switch {
 	case m.Metric == "":
@@ -48,10 +48,10 @@ func (m *matcher) readings(e *Entry, star string) (all []model.Reading, err erro
 	case m.Form.isPair():
 		return m.pair(e)
 	}
-	parts, err := m.split(e.Value, star)
+	parts, err := m.split(e.Value, wildcard)
 	for _, p := range parts {
 		v, known, errNumber := m.number(p.number, e.Unit)
-		labels, errLabels := m.labelsFor(p.star)
+		labels, errLabels := m.labelsFor(p.wildcard)
 		err = cmp.Or(err, errNumber, errLabels)
 		if known && errLabels == nil {
 			all = append(all, model.Reading{Metric: m.Metric, Labels: labels, Value: v})
@@ -61,10 +61,10 @@ func (m *matcher) readings(e *Entry, star string) (all []model.Reading, err erro
 }
 
 // part is one number of a value, and what the * in the labels is for it.
-type part struct{ star, number string }
+type part struct{ wildcard, number string }
 
 // split returns the parts of a value.
-func (m *matcher) split(value, star string) (parts []part, err error) {
+func (m *matcher) split(value, wildcard string) (parts []part, err error) {
 	switch m.Form {
 	case FormList:
 		inner, begins := strings.CutPrefix(value, "[")
@@ -99,7 +99,7 @@ func (m *matcher) split(value, star string) (parts []part, err error) {
 		}
 		return []part{{value, "1"}}, nil
 	}
-	return []part{{star, value}}, nil
+	return []part{{wildcard, value}}, nil
 }
 
 // number reads one number, or one of the row's words.
@@ -136,7 +136,7 @@ func (m *matcher) pair(e *Entry) (all []model.Reading, err error) {
 			return nil, errNoPair
 		case errTotal != nil || knownTotal && total == 0:
 			return nil, errTotal
-		case known && knownTotal && v > total:
+		case known && knownTotal && v > total && !m.MayExceed:
 			known, err = false, errUsedAbove
 		}
 	}
@@ -149,8 +149,12 @@ func (m *matcher) pair(e *Entry) (all []model.Reading, err error) {
 	return all, cmp.Or(err, errTotal)
 }
 
-// cutPair cuts "used / total" at the slash that is not part of an "N/A".
+// cutPair cuts "used / total" at the slash that is not part of an "N/A", and "used(total)" at its parentheses.
 func cutPair(cell string) (used, total string, ok bool) {
+	if used, total, ok := strings.Cut(cell, "("); ok {
+		total, isClosed := strings.CutSuffix(total, ")")
+		return strings.TrimSpace(used), strings.TrimSpace(total), isClosed
+	}
 	const none = "n/a"
 	from := 0
 	if len(cell) >= len(none) && strings.EqualFold(cell[:len(none)], none) {

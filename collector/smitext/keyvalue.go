@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	gpuLine      = regexp.MustCompile(`^GPU#(\d+) .*?([[:xdigit:]]{4,8}:[[:xdigit:]]{2}:[[:xdigit:]]{2}\.[[:xdigit:]])$`)
+	cardLine     = regexp.MustCompile(`^(?:DEV ID (\d+)|(?:GPU#(\d+) .*?|XPU )([[:xdigit:]]{4,8}:[[:xdigit:]]{2}:[[:xdigit:]]{2}\.[[:xdigit:]]))$`)
 	devicePrefix = regexp.MustCompile(`^\[(?:devid|device) (\d+)\]`)
 	keyWithUnit  = regexp.MustCompile(`^(.*\S)\s*\(([^()]*)\)$`)
 )
@@ -43,8 +43,8 @@ func (r *keyValueReader) readLine(line string) {
 	if text == "" {
 		return
 	}
-	if m := gpuLine.FindStringSubmatch(text); m != nil {
-		r.startCard(m[1], m[2])
+	if m := cardLine.FindStringSubmatch(text); m != nil {
+		r.startCard(m[1]+m[2], m[3])
 		return
 	}
 	if m := devicePrefix.FindStringSubmatch(text); m != nil {
@@ -65,6 +65,9 @@ func (r *keyValueReader) readLine(line string) {
 	if key, value, ok := strings.Cut(text, ":"); ok {
 		r.readEntry(path, strings.TrimSpace(key), strings.TrimSpace(value))
 		return
+	}
+	if len(text) > maxLabel || len(r.sections) >= maxDepth {
+		return // no title of a tool: each is kept with those above it
 	}
 	r.sections = append(r.sections, section{indent, strings.TrimPrefix(path+pathSeparator+strings.ToLower(text), pathSeparator)})
 }

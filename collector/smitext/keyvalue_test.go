@@ -41,6 +41,10 @@ func TestReadKeyValues(t *testing.T) {
 				"GPU#1 MX C500 0000:38:00.0\n    Usage\n        GPU : 4\nGPU#1 show-x Sysfs error: No such file\nEnd of Log\n",
 			[]string{"  /0 false: |attached gpus|=2", "0 0000:37:00.0 /0 false: clocks > xcore|clk|=1; clocks > mc|clk|=2; memory|vram|=3", "1 0000:38:00.0 /0 false: usage|gpu|=4; |gpu#1 show-x sysfs error|=No such file"},
 		},
+		"cards by their bus": {
+			"Attached XPUs : 1\nXPU 00000000:01:00.0\n    PCI\n        Link Info\n            Max : 4\n    Bus : 0x01\n",
+			[]string{"  /0 false: |attached xpus|=1", " 00000000:01:00.0 /0 false: pci > link info|max|=4; |bus|=0x01"},
+		},
 		"numbers that close": {
 			"NPU ID : 3\nChip Count : 2\n\na : 1\nChip ID : 0\n\na : 2\nChip ID : 1\n\nt (C) : 3\nChip Name : mcu\n",
 			[]string{"3  0/2 false: |a|=1", "3  1/2 false: |a|=2", "3  /2 true: |t|C=3"},

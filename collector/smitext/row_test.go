@@ -58,8 +58,8 @@ func TestForms(t *testing.T) {
 		return smitext.Row{Word: "k", Metric: "m", Labels: labels, Form: form}
 	}
 	count, state, list, codes := row(smitext.FormNumber), row(smitext.FormText, "*"), row(smitext.FormList, "*", "x"), row(smitext.FormCodes, "*")
-	any, word, oneWord, natural, signed := count, count, state, count, count
-	any.Word, any.Labels = "*", []string{"*"}
+	whole, word, oneWord, natural, signed := count, count, state, count, count
+	whole.Word, whole.Labels = "*", []string{"*"}
 	word.Words, oneWord.Words = words, words
 	natural.NotZero, signed.Underflow = true, true
 	pages := smitext.Row{Word: "k", Metric: "m", Unit: smitext.Pages, Symbol: "page"}
@@ -94,8 +94,8 @@ func TestForms(t *testing.T) {
 		{codes, "80e0 A4025021", []string{"m{80E0} 1", "m{A4025021} 1"}},
 		{codes, "80E0 none", []string{`k from "80E0 none": of another form`}},
 		{codes, "NA", nil},
-		{any, "0xff3000", []string{"m{k} 1.6723968e+07"}},
-		{any, "ff3000", nil}, // of what is read whatever its name, nothing is expected
+		{whole, "0xff3000", []string{"m{k} 1.6723968e+07"}},
+		{whole, "ff3000", nil}, // of what is read whatever its name, nothing is expected
 	} {
 		if diff := cmp.Diff(c.want, read(t, "k : "+c.value+"\n", c.row)); diff != "" {
 			t.Errorf("%q: want (-) and got (+) differ:\n%s", c.value, diff)
@@ -108,6 +108,8 @@ func TestPairs(t *testing.T) {
 	memory := smitext.Row{Word: "k", Metric: "used", Total: "total", Form: smitext.FormUsage, Unit: smitext.Bytes}
 	pages, power := memory, memory
 	pages.Unit, power.Unit, power.Form = smitext.Pages, smitext.Watts, smitext.FormLimit
+	above, lanes := memory, memory
+	above.MayExceed, lanes.Unit = true, smitext.Lanes
 	const noUnit, beyond, noNumber = "no unit, or another one", "beyond what a machine can have", "no number"
 	for _, c := range []struct {
 		row         smitext.Row
@@ -154,6 +156,13 @@ func TestPairs(t *testing.T) {
 		{memory, "1 / 4 TB", "", -1, -1, noUnit},
 		{memory, "1/2/3", "B", -1, -1, noNumber},
 		{memory, "12345", "B", -1, -1, "no pair with a slash"},
+		{memory, "2MiB(16MiB)", "", 2 << 20, 16 << 20, ""},
+		{memory, "17MiB(16MiB)", "", -1, 16 << 20, "used is more than the total"},
+		{above, "17MiB(16MiB)", "", 17 << 20, 16 << 20, ""},
+		{above, "0MiB(0MiB)", "", -1, -1, ""},
+		{above, "N/A(16MiB)", "", -1, 16 << 20, ""},
+		{above, "2MiB(16", "", -1, -1, "no pair with a slash"},
+		{lanes, "4x(16x)", "", 4, 16, ""},
 	} {
 		var want []string
 		if c.used >= 0 {

@@ -20,6 +20,8 @@ type Table struct {
 	// Second is words of a second header row. Where records have two rows it is that of their
 	// second one; else it holds nothing but the unit of the last column.
 	Second []string
+	// Third is words of a third header row, of which nothing is read: rows without a first cell are passed over.
+	Third []string
 	// Card reads a record of two rows, and reports whether they are those of one card.
 	Card func(record *Block) bool
 	// Row reads a record of one row, and reports whether it is one. A table with neither is passed over.
@@ -79,6 +81,9 @@ func (t *TableReader) readHeader(cells []string) bool {
 		}
 		return true
 	}
+	if t.table != nil && h.hasAll(t.table.Third) {
+		return true
+	}
 	for i := range t.Tables {
 		if h.hasAll(t.Tables[i].Header) {
 			t.dropFirst()
@@ -105,7 +110,7 @@ func (t *TableReader) readRow(cells []string) {
 		if row := t.headers[0].Block(cells); !t.table.Row(&row) {
 			t.warn(row.Text, errNoCard)
 		}
-	case t.table.Card == nil:
+	case t.table.Card == nil, t.first == nil && len(t.table.Third) > 0 && cells[0] == "":
 	case t.first == nil:
 		row := t.headers[0].Block(cells)
 		t.first = &row

@@ -146,6 +146,7 @@ func TestHeaderIsBounded(t *testing.T) {
 // Half a record would look like a card that tells less.
 func TestTablesLeaveOutWhatIsNotWhole(t *testing.T) {
 	const head = "| NPU Name | Health |\n| Chip Bus-Id | Temp(C) |\n"
+	const third = head + "| | L3 |\n"
 	const processes = "| NPU PID Process Name GPU Memory(MB) |\n"
 	for _, c := range []struct {
 		name, out string
@@ -154,6 +155,8 @@ func TestTablesLeaveOutWhatIsNotWhole(t *testing.T) {
 	}{
 		{"whole", head + "+--+\n| 0 A | OK |\n| 0 b0 | 40 |\n+--+\n| 1 A | OK |\n| 0 b1 | 41 |\n+--+\n", []string{"0 b0 40", "1 b1 41"}, 0},
 		{"without rules", head + "| 0 A | OK |\n| 0 b0 | 40 |\n| 1 A | OK |\n| 0 b1 | 41 |", []string{"0 b0 40", "1 b1 41"}, 0},
+		{"a third row", third + "+--+\n| 0 A | OK |\n| 0 b0 | 40 |\n|     | 5 |\n+--+\n| 1 A | OK |\n| 0 b1 | 41 |\n", []string{"0 b0 40", "1 b1 41"}, 0},
+		{"a third row in place of the second", third + "| 0 A | OK |\n|     | 5 |\n", nil, 2},
 		{"cut in a border", head + "| 0 A | OK |\n| 0 b0 | 40 |\n+-", []string{"0 b0 40"}, 0},
 		{"cut in a row", head + "| 0 A | OK |\n| 0 b0 | 40 |\n| 1 A | OK |\n| 0 b1 | 4", []string{"0 b0 40"}, 2},
 		{"cut at a bar", head + "| 0 A | OK |\n| 0 b0 | 40 |\n| 1 A | OK |\n| 0 b1 |", []string{"0 b0 40"}, 2},
@@ -179,7 +182,7 @@ func TestTablesLeaveOutWhatIsNotWhole(t *testing.T) {
 		reader := smitext.TableReader{
 			Words: tableRows,
 			Tables: []smitext.Table{
-				{Header: []string{"npu", "health"}, Second: []string{"bus-id"}, Card: func(b *smitext.Block) bool {
+				{Header: []string{"npu", "health"}, Second: []string{"bus-id"}, Third: []string{"l3"}, Card: func(b *smitext.Block) bool {
 					isCard := strings.HasPrefix(b.Value("bus-id"), "b")
 					if isCard {
 						got = append(got, b.Value("npu")+" "+b.Value("bus-id")+" "+b.Value("temp"))

@@ -26,6 +26,8 @@ var (
 	nicName  = regexp.MustCompile(`^NIC\d+$`)
 	linkType = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 	cpuList  = regexp.MustCompile(`^[0-9,-]+$`)
+	// escapes underline or colour names, also in a pipe; what cannot be printed may have been replaced.
+	escapes = regexp.MustCompile(`[\x1b\x{FFFD}]\[[0-9;]*m`)
 )
 
 // Columns behind the links, as their words stand in the header.
@@ -48,7 +50,7 @@ const self = "X"
 func ParseTopology(out []byte, names MatrixNames) (model.Report, error) {
 	m := matrix{names: names}
 	legend := map[string]string{} // NIC0 → mlx5_0
-	for line := range bytes.Lines(out) {
+	for line := range bytes.Lines(escapes.ReplaceAll(out, nil)) {
 		fields := strings.Fields(string(line))
 		switch {
 		case len(fields) == 0:

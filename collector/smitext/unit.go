@@ -26,7 +26,7 @@ const (
 	ByteRate  // bytes each second
 	BitRate   // bits each second
 	Decibels
-	Lanes // x16, with the letter before the number
+	Lanes // x16, X16 or 16x
 )
 
 var (
@@ -45,7 +45,7 @@ type scale struct {
 // scales are by symbol. Memory is binary throughout, and so is MetaX's traffic: MetaX and Ascend
 // divide by 1024 and write MB or MiB as they please, NVIDIA and Hygon write MiB. Links and networks are decimal.
 var scales = map[string]scale{
-	"%": {Percent, 1, 100}, "C": {Celsius, 1, 1}, "c": {Celsius, 1, 1}, "page": {Pages, 1, 1}, "dB": {Decibels, 1, 1},
+	"%": {Percent, 1, 100}, "C": {Celsius, 1, 1}, "c": {Celsius, 1, 1}, "℃": {Celsius, 1, 1}, "page": {Pages, 1, 1}, "dB": {Decibels, 1, 1}, "x": {Lanes, 1, 1},
 	"W": {Watts, 1, 1}, "mW": {Watts, 1, 1e3},
 	"V": {Volts, 1, 1}, "mV": {Volts, 1, 1e3},
 	"A": {Amperes, 1, 1}, "mA": {Amperes, 1, 1e3},
@@ -56,6 +56,14 @@ var scales = map[string]scale{
 	"MHz": {Hertz, 1e6, 1}, "MHZ": {Hertz, 1e6, 1}, "Mhz": {Hertz, 1e6, 1},
 	"GT/s": {Transfers, 1e9, 1}, "MBytes/s": {ByteRate, 1 << 20, 1},
 	"Mb/s": {BitRate, 1e6, 1}, "Gb/s": {BitRate, 1e9, 1}, "Gbps": {BitRate, 1e9, 1}, "G": {BitRate, 1e9, 1},
+}
+
+// PCIeGenerations are the transfers a second of a lane, by the generation of PCIe that a tool prints.
+func PCIeGenerations() map[string]float64 {
+	return map[string]float64{
+		"1": 2.5e9, "2": 5e9, "3": 8e9, "4": 16e9, "5": 32e9, "6": 64e9,
+		"gen1": 2.5e9, "gen2": 5e9, "gen3": 8e9, "gen4": 16e9, "gen5": 32e9, "gen6": 64e9,
+	}
 }
 
 // isSymbol reports whether s is how a unit is written behind a number in the main tables:
@@ -73,13 +81,17 @@ func (u Unit) Parse(text, symbol string) (v float64, known bool, err error) {
 	const most = 1 << 60
 	number, printed := cutUnit(text)
 	v, isNumber := Number(number)
-	scale := scales[cmp.Or(printed, symbol)]
+	symbol = cmp.Or(printed, symbol)
+	if u == Bytes && symbol == "G" { // of links it means Gbit/s
+		symbol = "GiB"
+	}
+	scale := scales[symbol]
 	switch {
 	case Absent(text), Absent(number):
 		return 0, false, nil
 	case u == Count:
 		v, err = parseCount(text)
-	case u == Level && text[0] == 'P', u == Lanes && text[0] == 'x':
+	case u == Level && text[0] == 'P', u == Lanes && (text[0] == 'x' || text[0] == 'X'):
 		v, err = parseCount(text[1:])
 	case !isNumber:
 		err = errNoNumber

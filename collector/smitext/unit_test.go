@@ -41,6 +41,11 @@ func TestUnits(t *testing.T) {
 		{smitext.Decibels, "23.5 dB", "", 23.5},
 		{smitext.Decibels, "-1.5 dB", "", -1.5},
 		{smitext.Lanes, "x16", "", 16},
+		{smitext.Lanes, "16x", "", 16},
+		{smitext.Lanes, "X16", "", 16},
+		{smitext.Celsius, "35 ℃", "", 35},
+		{smitext.Celsius, "105℃", "", 105},
+		{smitext.Bytes, "32G", "", 32 << 30},
 	} {
 		if got, ok, err := c.unit.Parse(c.text, c.header); !ok || err != nil || got != c.want {
 			t.Errorf("%q (%s) is %v, %v, %v, want %v", c.text, c.header, got, ok, err, c.want)

@@ -4,6 +4,7 @@ package compose
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,32 +20,28 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
-// variants are the command lines of README.md.
-var variants = map[string]struct {
-	files       []string
-	environment []string
-	services    []string
-}{
-	"stand-ins": {
-		files:    []string{"compose.yml"},
-		services: []string{"alertmanager", "exporter", "grafana", "prometheus", "vllm"},
-	},
-	"metax": {
-		files:       []string{"compose.yml", "compose.metax.yml"},
-		environment: []string{"VIDEO_GID=44", "RENDER_GID=105"},
-		services:    []string{"alertmanager", "exporter", "grafana", "prometheus"},
-	},
-	"ascend": {
-		files:       []string{"compose.yml", "compose.ascend.yml"},
-		environment: []string{"ASCEND_GID=1000"},
-		services:    []string{"alertmanager", "exporter", "grafana", "prometheus"},
-	},
+const standIns = "stand-ins"
+
+// vendors are those whose cards README.md's command line may name, with the mount or device that says whose they are.
+var vendors = map[string]string{
+	"metax":        "/opt/mxdriver",
+	"ascend":       "/dev/davinci_manager",
+	"nvidia":       "runtime nvidia",
+	"hygon":        "/dev/kfd",
+	"iluvatar":     "/dev/iluvatar7",
+	"kunlunxin":    "/dev/xpuctrl",
+	"moorethreads": "/dev/mtgpu.0",
+	"enflame":      "/dev/gcuctl",
 }
 
 func load(t *testing.T, variant string) *types.Project {
 	t.Helper()
-	v := variants[variant]
-	options, err := cli.NewProjectOptions(v.files, cli.WithEnv(v.environment),
+	files := []string{"compose.yml"}
+	if variant != standIns {
+		files = append(files, "compose.cards.yml", "compose."+variant+".yml")
+	}
+	groups := []string{"VIDEO_GID=44", "RENDER_GID=105", "ASCEND_GID=1000", "KFD_GID=0", "ILUVATAR_GID=0", "XPU_GID=0", "GCU_GID=0"}
+	options, err := cli.NewProjectOptions(files, cli.WithEnv(groups),
 		cli.WithInterpolation(true), cli.WithResolvedPaths(true), cli.WithConsistency(true))
 	if err != nil {
 		t.Fatal(err)
@@ -58,11 +55,15 @@ func load(t *testing.T, variant string) *types.Project {
 
 // docker compose would refuse a file, publish a port to the network, or make an empty folder for a missing file.
 func TestLoad(t *testing.T) {
-	for name, v := range variants {
+	for _, name := range append(slices.Sorted(maps.Keys(vendors)), standIns) {
 		t.Run(name, func(t *testing.T) {
 			project := load(t, name)
-			services := slices.Sorted(slices.Values(project.ServiceNames()))
-			if diff := cmp.Diff(v.services, services); diff != "" {
+			want := []string{"alertmanager", "exporter", "grafana", "prometheus", "vllm"}
+			if name != standIns {
+				want = want[:4]
+				checkCards(t, name, project.Services["exporter"])
+			}
+			if diff := cmp.Diff(want, slices.Sorted(slices.Values(project.ServiceNames()))); diff != "" {
 				t.Errorf("services: want (-) and got (+) differ:\n%s", diff)
 			}
 			for _, s := range project.Services {
@@ -84,10 +85,33 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// checkCards wants the vendor's collector with what it needs of the host, and nothing of the stand-ins.
+func checkCards(t *testing.T, vendor string, exporter types.ServiceConfig) {
+	t.Helper()
+	has := []string{"runtime " + exporter.Runtime}
+	for _, d := range exporter.Devices {
+		has = append(has, d.Source)
+	}
+	for _, v := range exporter.Volumes {
+		has = append(has, v.Source)
+		if v.Type != types.VolumeTypeBind || !v.ReadOnly || v.Source != v.Target {
+			t.Errorf("mounts %+v", v)
+		}
+	}
+	for _, want := range []string{vendors[vendor], "/lib64"} {
+		if !slices.Contains(has, want) {
+			t.Errorf("has %q, not %s", has, want)
+		}
+	}
+	if !slices.Contains(exporter.Command, "--collector."+vendor) || exporter.Environment["FAKEHOST_STATE"] != nil || exporter.Pid != "host" {
+		t.Errorf("runs %q with %v, pid %q", exporter.Command, exporter.Environment, exporter.Pid)
+	}
+}
+
 // The exporter and the stand-in of vLLM would not start.
 func TestStart(t *testing.T) {
 	programs := programtest.Build(t)
-	project := load(t, "stand-ins")
+	project := load(t, standIns)
 	vllm, exporter := programtest.FreeAddress(t), programtest.FreeAddress(t)
 	probes := filepath.Join(t.TempDir(), "probes.yml")
 	programtest.Write(t, probes, strings.ReplaceAll(programtest.Read(t, "probes.yml"), "vllm:8000", vllm))

@@ -45,6 +45,49 @@ type image struct {
 	}
 }
 
+// TestCommands runs README.md's commands for cards with a docker that prints its arguments: what somebody copies starts one
+// collector, with the vendor's tool or runtime and no right that is not named.
+func TestCommands(t *testing.T) {
+	sh := programtest.Find(t, "sh")
+	bin := t.TempDir()
+	for name, text := range map[string]string{"docker": "#!/bin/sh\nprintf '%s ' \"$@\"\necho\n", "stat": "#!/bin/sh\necho 42\n"} {
+		programtest.Write(t, filepath.Join(bin, name), text)
+		if err := os.Chmod(filepath.Join(bin, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, section, _ := strings.Cut(programtest.Read(t, "README.md"), "\n## With cards\n")
+	section, _, _ = strings.Cut(section, "\n### ")
+	var script strings.Builder
+	for i, part := range strings.Split(section, "```") {
+		if code, isShell := strings.CutPrefix(part, "sh\n"); i%2 == 1 && isShell {
+			script.WriteString(code)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), sh, "-eu", "-c", script.String())
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var collectors []string
+	for line := range strings.Lines(string(out)) {
+		options, flags, isImage := strings.Cut(line, " accelerator-exporter:"+strings.TrimSpace(programtest.Read(t, "../../VERSION"))+" ")
+		vendor, rest, _ := strings.Cut(strings.TrimPrefix(flags, "--collector."), " ")
+		collectors = append(collectors, vendor)
+		if !isImage || strings.TrimSpace(rest) != "--probe.target=http://127.0.0.1:8000" {
+			t.Errorf("starts %s", line)
+		}
+		if strings.Contains(options, "privileged") || !strings.Contains(options, " --cap-drop ALL ") || !strings.Contains(options+" ", " --volume /lib64:/lib64:ro ") {
+			t.Errorf("%s has the options %s", vendor, options)
+		}
+	}
+	want := []string{"metax", "ascend", "nvidia", "hygon", "iluvatar", "kunlunxin", "moorethreads", "enflame"}
+	if diff := cmp.Diff(want, collectors); diff != "" {
+		t.Errorf("want (-) and started (+) differ:\n%s", diff)
+	}
+}
+
 // The image would not start, or run as root.
 func TestImage(t *testing.T) {
 	programtest.NeedSuperuser(t)
@@ -95,7 +138,8 @@ func checkFiles(t *testing.T, root string) {
 	}
 	want := []string{
 		"LICENSE", "etc/ssl/certs/ca-certificates.crt", "usr/local/bin/accelbench", "usr/local/bin/accelerator_exporter",
-		"usr/local/bin/fake/hccn_tool", "usr/local/bin/fake/mx-smi", "usr/local/bin/fake/npu-smi", "usr/local/bin/fakehost",
+		"usr/local/bin/fake/efsmi", "usr/local/bin/fake/hccn_tool", "usr/local/bin/fake/ixsmi", "usr/local/bin/fake/mthreads-gmi",
+		"usr/local/bin/fake/mx-smi", "usr/local/bin/fake/npu-smi", "usr/local/bin/fake/xpu_smi", "usr/local/bin/fakehost",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("files: want (-) and got (+) differ:\n%s", diff)

@@ -29,8 +29,12 @@ for vendor in ${DEMO_VENDORS:-metax ascend}; do
 	ascend) tools='npu-smi hccn_tool' ;;
 	hygon) tools=hy-smi ;;
 	nvidia) tools=nvidia-smi ;;
+	iluvatar) tools=ixsmi ;;
+	kunlunxin) tools=xpu_smi ;;
+	moorethreads) tools=mthreads-gmi ;;
+	enflame) tools=efsmi ;;
 	*)
-		echo "DEMO_VENDORS: no vendor $vendor: metax, ascend, hygon or nvidia" >&2
+		echo "DEMO_VENDORS: no vendor $vendor: metax, ascend, hygon, nvidia, iluvatar, kunlunxin, moorethreads or enflame" >&2
 		exit 2
 		;;
 	esac

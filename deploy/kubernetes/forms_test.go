@@ -17,6 +17,9 @@ import (
 // image is what every form that runs something needs.
 const image = "image: {repository: registry.example.com/accelerator-exporter}\n"
 
+// vendors each have a section of values.
+var vendors = []string{"metax", "ascend", "nvidia", "hygon", "iluvatar", "kunlunxin", "moorethreads", "enflame"}
+
 // The forms that the tests go through, as their users write them.
 const (
 	metax  = image + "metax: {enabled: true, privileged: true, deviceGroups: [39, 105], expectedDevices: 8}\n"
@@ -27,6 +30,14 @@ ascend:
   env: [{name: ASCEND_VISIBLE_DEVICES, value: 0-7}]
   deviceGroups: [1000]
   hostPID: true
+`
+	nvidia = image + "nvidia: {enabled: true}\n"
+	hygon  = image + "hygon: {enabled: true, privileged: true, runAsUser: 0, nodeSelector: {hygon: present}}\n"
+	newer  = image + `
+iluvatar: {enabled: true, privileged: true, nodeSelector: {iluvatar: present}}
+kunlunxin: {enabled: true, privileged: true, nodeSelector: {kunlunxin: present}}
+moorethreads: {enabled: true, runtimeClassName: mthreads, env: [{name: MTHREADS_VISIBLE_DEVICES, value: all}], nodeSelector: {mthreads: present}}
+enflame: {enabled: true, privileged: true, expectedDevices: 10, nodeSelector: {enflame: present}}
 `
 	both        = metax + "ascend: {enabled: true, privileged: true, runAsUser: 0}\n"
 	attribution = image + `
@@ -107,6 +118,9 @@ var forms = map[string]string{
 	"nothing":           "",
 	"metax":             metax,
 	"ascend":            ascend,
+	"nvidia":            nvidia,
+	"hygon":             hygon,
+	"newer":             newer,
 	"both":              both,
 	"attribution":       attribution,
 	"cards with probes": hostNode,
@@ -164,7 +178,7 @@ func TestForms(t *testing.T) {
 
 // TestGolden shows the main forms as they reach the cluster.
 func TestGolden(t *testing.T) {
-	for _, name := range []string{"metax", "ascend", "prober", "sidecar", "benchmark", "monitors", "policies", "attribution"} {
+	for _, name := range []string{"metax", "ascend", "nvidia", "hygon", "newer", "prober", "sidecar", "benchmark", "monitors", "policies", "attribution"} {
 		t.Run(name, func(t *testing.T) {
 			golden := filepath.Join("testdata", name+".yaml")
 			r := render(t, forms[name])

@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"maps"
 	"path"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -35,9 +36,9 @@ func pods(r rendered) []pod {
 
 // TestRights: no form gets a token, a namespace of the node's, root or privileges but those that were asked for.
 func TestRights(t *testing.T) {
-	all := map[string]string{
-		"metax by default":  image + "metax: {enabled: true}",
-		"ascend by default": image + "ascend: {enabled: true}",
+	all := map[string]string{}
+	for _, vendor := range vendors {
+		all[vendor+" by default"] = image + vendor + ": {enabled: true, nodeSelector: {cards: present}}"
 	}
 	maps.Copy(all, forms)
 	for name, values := range all {
@@ -52,8 +53,8 @@ func TestRights(t *testing.T) {
 				if len(c.Command) != 1 || path.Dir(c.Command[0]) != "/usr/local/bin" {
 					continue // none of this project's programs
 				}
-				privileged := strings.Contains(values, "privileged: true") && !strings.Contains(p.owner, "vllm")
-				asRoot := name == "attribution" || strings.Contains(values, "runAsUser: 0") && strings.HasSuffix(p.owner, "ascend")
+				privileged := strings.Contains(values, "privileged: true") && !strings.Contains(p.owner, "vllm") && !strings.HasSuffix(p.owner, "moorethreads")
+				asRoot := name == "attribution" || strings.Contains(values, "runAsUser: 0") && regexp.MustCompile("(ascend|hygon)$").MatchString(p.owner)
 				checkContainer(t, name+": "+p.owner, &c, privileged, asRoot)
 			}
 		}

@@ -39,7 +39,7 @@ func run(t *testing.T, name string, args ...string) (string, int) {
 // TestVerify: systemd accepts the unit, its socket and each drop-in as they lie in /etc/systemd/system.
 func TestVerify(t *testing.T) {
 	programtest.Need(t, "systemd-analyze")
-	for _, dropIns := range [][]string{nil, {"root.conf"}, {"find-cards.conf"}, {"credentials.conf"}, {"root.conf", "find-cards.conf", "credentials.conf"}} {
+	for _, dropIns := range [][]string{nil, {"root.conf"}, {"find-cards.conf"}, {"devices.conf"}, {"credentials.conf"}, {"root.conf", "find-cards.conf", "devices.conf", "credentials.conf"}} {
 		dir := t.TempDir()
 		stand := filepath.Join(dir, "accelerator_exporter")
 		programtest.Write(t, stand, "#!/bin/sh\n")

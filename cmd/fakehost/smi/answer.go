@@ -58,6 +58,22 @@ var tools = []Tool{
 		name: "hy-smi", cards: "hy-smi", model: k100AI, parse: parseHYSMI,
 		unknown: "usage: hy-smi [-h] [--show...]\nhy-smi: error: unrecognized arguments: ARGS\n", unknownStatus: 2,
 	},
+	{
+		name: "ixsmi", cards: "ixsmi", model: biV150, parse: parseIXSMI,
+		unknown: "Invalid combination of input arguments. Please run 'ixsmi -h' for help.\n", unknownStatus: 2,
+	},
+	{
+		name: "xpu_smi", cards: "xpu_smi", model: p800, parse: parseXPUSMI,
+		unknown: "xpu_smi: unrecognized option 'ARGS'\nUsage: xpu-smi [options]\n", unknownStatus: 1,
+	},
+	{
+		name: "mthreads-gmi", cards: "mthreads-gmi", model: s5000, parse: parseMThreadsGMI,
+		unknown: "Error: the requested operation is not available on target device\n", unknownStatus: 1,
+	},
+	{
+		name: "efsmi", cards: "efsmi", model: s60, parse: parseEFSMI,
+		unknown: "efsmi: unrecognized option 'ARGS'\n", unknownStatus: 1,
+	},
 }
 
 // parseHYSMI takes the first flag as the command.
@@ -66,6 +82,16 @@ func parseHYSMI(args []string) (command, card string) {
 		return "table", ""
 	}
 	return strings.TrimLeft(args[0], "-"), ""
+}
+
+func parseXPUSMI(args []string) (command, card string) {
+	commands := map[string]string{"": "table", "-m": "machine", "-L": "list", "-q": "query", "topo -m": "topology"}
+	return commands[strings.Join(args, " ")], ""
+}
+
+func parseMThreadsGMI(args []string) (command, card string) {
+	commands := map[string]string{"": "table", "--query --json": "query"}
+	return commands[strings.Join(args, " ")], ""
 }
 
 // mxCounters are the flags of mx-smi that go together in one call.
@@ -155,18 +181,18 @@ type Answer struct {
 // Answer is what a call of the tool at an instant prints, or how it misbehaves. round counts from 0 for a command that
 // goes on.
 func (t *Tool) Answer(st State, now time.Time, round int, args ...string) Answer {
-	faults, err := parseToolFaults(st.Orders[t.name+".fault"], t.commands)
-	if err != nil {
+	command, card := t.parse(args)
+	faults, err := parseOrders(st.Orders[t.name+".fault"], "fault", func(words []string) (toolFault, error) { return parseToolFault(words, t.commands) })
+	switch {
+	case err != nil:
 		return t.broken(err)
-	}
-	command, id := t.parse(args)
-	if !slices.Contains(t.commands, command) {
+	case !slices.Contains(t.commands, command):
 		return Answer{Text: []byte(strings.ReplaceAll(t.unknown, "ARGS", strings.Join(args, " "))), Status: t.unknownStatus}
 	}
 	a := Answer{GoesOn: command == "watch"}
 	for _, f := range faults {
 		switch {
-		case round > 0 || !f.hits(command, id):
+		case round > 0 || !f.hits(command, card):
 		case f.kind == faultSlow:
 			a.Wait += f.wait
 		case f.kind == faultExit:
@@ -179,13 +205,17 @@ func (t *Tool) Answer(st State, now time.Time, round int, args ...string) Answer
 	if err != nil {
 		return t.broken(err)
 	}
-	c := call{machine: m, Args: args, Round: round}
+	return t.print(a, call{machine: m, Args: args, Round: round}, command, card)
+}
+
+// print makes the text of one command.
+func (t *Tool) print(a Answer, c call, command, id string) Answer {
 	if id != "" {
-		i := slices.IndexFunc(m.Cards, func(c *card) bool { return strconv.Itoa(c.ID) == id })
+		i := slices.IndexFunc(c.Cards, func(c *card) bool { return strconv.Itoa(c.ID) == id })
 		if i < 0 {
-			return Answer{Text: []byte(t.noCard), Status: 1}
+			return Answer{Text: []byte(t.noCard), Status: 1, Wait: a.Wait}
 		}
-		c.Card = m.Cards[i]
+		c.Card = c.Cards[i]
 	}
 	var b bytes.Buffer
 	if err := t.templates.ExecuteTemplate(&b, command+".tmpl", c); err != nil {
@@ -208,5 +238,4 @@ type call struct {
 	Round int // of a command that goes on
 }
 
-// Asks reports whether an argument was given.
 func (c call) Asks(arg string) bool { return slices.Contains(c.Args, arg) }

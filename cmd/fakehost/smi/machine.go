@@ -41,6 +41,16 @@ var k100AI = cardModel{
 	idleMHz: 600, fullMHz: 1400, serving: 1, sick: "Not Healthy", // a process on several cards has no memory of one
 }
 
+var p800 = cardModel{
+	name: "P800 OAM", firstBus: 0x03, busStep: 0x10, idleWatts: 86, fullWatts: 372, idleMiB: 0, modelMiB: 71000, cacheMiB: 19000, totalMiB: 98304,
+	idleMHz: 1450, fullMHz: 1450, serving: cardCount,
+}
+
+var s5000 = cardModel{
+	name: "MTT S5000", firstBus: 0x18, busStep: 0x12, idleWatts: 96, fullWatts: 870, idleMiB: 0, modelMiB: 62000, cacheMiB: 9000, totalMiB: 81920,
+	idleMHz: 400, fullMHz: 1750, serving: cardCount,
+}
+
 // State is what tools print of.
 type State struct {
 	Load Load
@@ -86,13 +96,11 @@ type card struct {
 	faults            []cardFault
 }
 
-// process is what holds memory of a card.
 type process struct {
 	PID, Name string
 	MiB       float64
 }
 
-// slice is a share of a card.
 type slice struct {
 	ID, Quota, Percent int // shares in %
 	QuotaMiB, UsedMiB  int
@@ -100,7 +108,7 @@ type slice struct {
 
 // newMachine makes the cards of a tool under the load, and with what is wrong with them.
 func newMachine(st State, t *Tool, now time.Time) (*machine, error) {
-	faults, err := parseCardFaults(st.Orders[t.cards+".card"])
+	faults, err := parseOrders(st.Orders[t.cards+".card"], "card fault", parseCardFault)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +211,6 @@ func (m *machine) Time() string { return m.At.Format(time.ANSIC) }
 // FaultTime prints since when cards have their faults.
 func (m *machine) FaultTime() string { return m.faultSince.Format(time.ANSIC) }
 
-// Has reports whether a card has a fault.
 func (c *card) Has(kind string) bool {
 	return slices.ContainsFunc(c.faults, func(f cardFault) bool { return f.kind == kind })
 }
@@ -238,10 +245,8 @@ func (c *card) Percent(share float64) int { return int(math.Round(100 * share * 
 // MemoryPercent is how much of the memory is in use, in %.
 func (c *card) MemoryPercent() int { return int(math.Round(100 * c.UsedMiB / c.TotalMiB)) }
 
-// MemoryKiB is the memory in KiB.
 func (c *card) MemoryKiB() float64 { return 1024 * c.TotalMiB }
 
-// UsedKiB is the memory in use in KiB.
 func (c *card) UsedKiB() float64 { return 1024 * c.UsedMiB }
 
 // Warmer is the card's temperature and so many degrees, in °C.

@@ -1,7 +1,7 @@
 {{/*
 The exporter's container. The argument is a dict: root; args, a list of flags;
 resources; probes, whether there is a ConfigMap of them; and of a form that has
-them: section (the values of metax or ascend), env, mounts.
+them: section (the values of a vendor), env, mounts.
 */}}
 {{- define "accelerator-exporter.container" -}}
 {{- $ := .root -}}
@@ -81,11 +81,12 @@ seccompProfile: {type: RuntimeDefault}
 {{- end -}}
 
 {{/*
-The values of a vendor's cards, as JSON, and with attribution what that takes: uid 0, since the kubelet's folder is
-root's, the node's processes, and the two folders. The argument is a dict of root and vendor.
+The values of a vendor's cards, as JSON, its mounts with the C library's, and with attribution what that takes: uid 0,
+since the kubelet's folder is root's, the node's processes, and the two folders. The argument is a dict of root and vendor.
 */}}
 {{- define "accelerator-exporter.cardSection" -}}
 {{- $section := deepCopy (index .root.Values .vendor) -}}
+{{- $_ := set $section "mounts" (concat $section.mounts (default .root.Values.libraries $section.libraries)) -}}
 {{- with .root.Values.attribution -}}
 {{- if .enabled -}}
 {{- $mounts := list (dict "name" "pod-logs" "path" .podLogs "mountPath" "/var/log/pods" "type" "Directory")

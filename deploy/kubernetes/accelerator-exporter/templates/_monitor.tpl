@@ -32,11 +32,11 @@ relabelings:
 {{- if .lasting }}
   # Cards go by their node, which they stay in when the pod is renewed.
   - {sourceLabels: [__meta_kubernetes_pod_node_name], targetLabel: instance}
-  # Where a node has cards of both vendors, there are two exporters.
-  - sourceLabels: [__meta_kubernetes_pod_label_app_kubernetes_io_component, __meta_kubernetes_pod_node_name]
-    regex: ascend;(.+)
+  # Where a node has cards of two vendors, there are two exporters.
+  - sourceLabels: [__meta_kubernetes_pod_node_name, __meta_kubernetes_pod_label_app_kubernetes_io_component]
+    separator: "-"
+    regex: (.+-({{ without (include "accelerator-exporter.vendors" .root | splitList " ") "metax" | join "|" }}))
     targetLabel: instance
-    replacement: ${1}-ascend
   # The prober is one, wherever it runs. Other namespaces may have one of that name.
   - sourceLabels: [__meta_kubernetes_pod_label_app_kubernetes_io_component]
     regex: prober

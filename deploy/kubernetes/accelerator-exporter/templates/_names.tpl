@@ -60,7 +60,21 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- default (regexMatch ":[0-9]+$" $url.host | ternary $url.host (print $url.host $port)) .name -}}
 {{- end -}}
 
+{{/* The vendors of cards; each has a section of values. */}}
+{{- define "accelerator-exporter.vendors" -}}
+metax ascend nvidia hygon iluvatar kunlunxin moorethreads enflame
+{{- end -}}
+
+{{/* Those whose section is switched on. */}}
+{{- define "accelerator-exporter.enabledVendors" -}}
+{{- $enabled := list -}}
+{{- range include "accelerator-exporter.vendors" . | splitList " " -}}
+{{- if (index $.Values .).enabled }}{{ $enabled = append $enabled . }}{{ end -}}
+{{- end -}}
+{{- join " " $enabled -}}
+{{- end -}}
+
 {{/* The form of a section is in use: "true", or nothing. */}}
 {{- define "accelerator-exporter.scraped" -}}
-{{- if or .Values.metax.enabled .Values.ascend.enabled .Values.prober.enabled -}}true{{- end -}}
+{{- if or (include "accelerator-exporter.enabledVendors" .) .Values.prober.enabled -}}true{{- end -}}
 {{- end -}}

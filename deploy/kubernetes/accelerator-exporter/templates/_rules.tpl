@@ -6,9 +6,11 @@ The groups of all rule files, with the limits of the values in place of the ship
   "probe_no_success_seconds" "target:accelerator_probe_success:age_seconds > 300"
   "time_to_first_token_seconds" "target:accelerator_probe_time_to_first_token_seconds:p90_rate15m > 2"
   "time_per_output_token_seconds" "target:accelerator_probe_time_per_output_token_seconds:p90_rate15m > 0.1"
-  "ascend_temperature_celsius" "last_over_time(accelerator_temperature_celsius{vendor=\"ascend\",sensor=\"chip\"}[10m]) > 85"
   "memory_full_ratio" "avg_over_time(accelerator_memory_total_bytes{type!=\"host_mapped\"}[5m]) >= 0.98"
 -}}
+{{- range $vendor, $hot := dict "metax" 100 "ascend" 85 "nvidia" 87 "hygon" 85 "iluvatar" 95 "kunlunxin" 85 "moorethreads" 85 "enflame" 85 -}}
+  {{- $_ := set $limits (printf "%s_temperature_celsius" $vendor) (printf "last_over_time(accelerator_temperature_celsius{vendor=%q,sensor=\"chip\"}[10m]) > %d" $vendor $hot) -}}
+{{- end -}}
 {{- $groups := list -}}
 {{- range $path, $_ := .Files.Glob "files/rules/*.yml" -}}
   {{- $text := $.Files.Get $path -}}

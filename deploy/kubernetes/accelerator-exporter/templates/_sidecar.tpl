@@ -6,7 +6,7 @@ Each takes this chart's context: from another chart
 
 {{/* An element of containers. */}}
 {{- define "accelerator-exporter.sidecar" -}}
-{{- $args := list "--no-collector.metax" "--no-collector.ascend" (.Values.sidecar.numa | ternary "--collector.numa" "--no-collector.numa") -}}
+{{- $args := list (.Values.sidecar.numa | ternary "--collector.numa" "--no-collector.numa") -}}
 - {{ include "accelerator-exporter.container" (dict "root" . "args" $args "probes" true "resources" (default .Values.resources .Values.sidecar.resources)) | nindent 2 | trim }}
 {{- end -}}
 

@@ -1,0 +1,111 @@
+package moorethreads
+
+import (
+	"bytes"
+	"flag"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// captures are outputs of real machines, kept beside the checkout and not in it.
+const captures = "../../../shared/captures/mthreads-gmi"
+
+// cards are those that the table showed before the object was asked for. Those of the captured object have no bus in it.
+func cards(name string) []model.Device {
+	if strings.HasPrefix(name, "query-json-") {
+		return []model.Device{{ID: "0"}, {ID: "1"}}
+	}
+	return []model.Device{{ID: "0", BusID: "00000000:18:00.0"}, {ID: "1", BusID: "00000000:3A:00.0"}}
+}
+
+// parsers tells by a text what has printed it.
+func parsers(name string, text []byte) []modeltest.Parse {
+	switch {
+	case bytes.HasPrefix(text, []byte("{")):
+		query := func(out []byte) (model.Report, error) { return parseQuery(out, cards(name)) }
+		return []modeltest.Parse{query, parseList}
+	case strings.HasPrefix(name, "error-"):
+		return []modeltest.Parse{parseError}
+	}
+	return []modeltest.Parse{parseTable}
+}
+
+// parseError shows what an operator is told of a text that no parser reads.
+func parseError(out []byte) (model.Report, error) {
+	report, err := parseTable(out)
+	if reason, line, ok := classify(out); ok && err != nil {
+		err = failure.Errorf(reason, "%s", line)
+	}
+	return report, err
+}
+
+// Each fixture is own text in a layout that has been met, or a way in which output goes wrong. The golden file beside it
+// is what a user gets: look at its diff before keeping it.
+func TestGolden(t *testing.T) { modeltest.Golden(t, *update, parsers) }
+
+// The golden file was checked against what a person reads in each capture.
+func TestCaptures(t *testing.T) { modeltest.Captures(t, *update, captures, parsers) }
+
+// An operator acts on the class of a failure, and a version that does not know an option is not to be asked at every poll.
+func TestClassify(t *testing.T) {
+	for text, want := range map[string]failure.Reason{
+		"failed to initialize mtml\n":      failure.Driver,
+		"Error: No MT GPU device found.\n": failure.NoDevice,
+		"mthreads-gmi: error while loading shared libraries: libmtml.so.2: cannot open shared object file\n": failure.Driver,
+		"Error: the requested operation is not available on target device\n":                                 failure.Unsupported,
+		"mthreads-gmi: unrecognized option '--json'\n":                                                       failure.Unsupported,
+		"Usage: mthreads-gmi [options]\n":                                                                    failure.Unsupported,
+		"/bin/sh: 1: mthreads-gmi: not found\n":                                                              "",
+	} {
+		if got, line, _ := classify([]byte(text)); got != want || (want != "") != (line != "") {
+			t.Errorf("%q is %q by the line %q, want %q", text, got, line, want)
+		}
+	}
+}
+
+// -r resets a card or reads, by where it stands, and so do others: nobody's card is to depend on it.
+func TestOnlyLongOptions(t *testing.T) {
+	v := Vendor()
+	for _, c := range append(v.Commands, v.Table) {
+		for _, args := range c.Args(model.Device{}) {
+			for _, arg := range args {
+				if !strings.HasPrefix(arg, "--") {
+					t.Errorf("%s asks with %q", c.Name, args)
+				}
+			}
+		}
+	}
+}
+
+// FuzzParse holds of each command that no bytes make its parser panic, nothing is there twice, every value is in its
+// range, and the end of a table changes no card before it.
+func FuzzParse(f *testing.F) {
+	for _, file := range modeltest.Glob(f, "testdata/*.txt") {
+		f.Add(modeltest.Read(f, file))
+	}
+	f.Fuzz(func(t *testing.T, out []byte) {
+		for _, parse := range parsers("", out) {
+			whole, err := parse(out)
+			if err != nil {
+				if diff := cmp.Diff(model.Report{}, whole); diff != "" {
+					t.Fatalf("an error comes with a report: %s", diff)
+				}
+				continue
+			}
+			modeltest.CheckReport(t, whole)
+			modeltest.CheckSnapshot(t, model.Merge(whole, []model.Report{whole}, Vendor().Resolve))
+			half, err := parse(out[:bytes.LastIndexByte(out[:len(out)/2], '\n')+1])
+			if n := len(half.Devices); err == nil && (n > len(whole.Devices) || !cmp.Equal(whole.Devices[:n], half.Devices)) {
+				t.Fatalf("the first half has other cards:\n%s", cmp.Diff(whole.Devices, half.Devices))
+			}
+		}
+	})
+}
