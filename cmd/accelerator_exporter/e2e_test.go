@@ -200,6 +200,9 @@ func (h *host) shows(t *testing.T) {
 	var ofVendors []string
 	for _, v := range collector.Vendors() {
 		for _, series := range []string{`devices\{`, `power_watts\{device="0",`, `memory_used_bytes\{device="0",[^}]*`, `tool_info\{[^}]*`, `process_memory_used_bytes\{device="0",[^}]*`} {
+			if v.Name == "enflame" && strings.HasPrefix(series, "process_") {
+				continue // efsmi prints no processes
+			}
 			ofVendors = append(ofVendors, "accelerator_"+series+`vendor="`+v.Name+`"\}`)
 		}
 		ofVendors = append(ofVendors, `accelerator_collector_success\{collector="`+v.Name+`"\}`)
