@@ -260,8 +260,8 @@ func TestContainersOfTwoVendors(t *testing.T) {
 	unread.Warnings.Add("process 7: reading its cgroup: permission denied")
 	broken.Err = failure.Errorf(failure.Timeout, "no end")
 	for range 10 {
-		c.report("metax", time.Now(), unread)
-		c.report("ascend", time.Now(), broken)
+		c.report("metax", time.Now(), unread, true)
+		c.report("ascend", time.Now(), broken, true)
 		if s := c.Status(); s.Success {
 			t.Fatal("it works while it fails for one vendor")
 		}
@@ -269,7 +269,7 @@ func TestContainersOfTwoVendors(t *testing.T) {
 	if s := c.Status(); s.Warnings != 1 || s.LeftOut.Count != 1 || lines != 2 {
 		t.Errorf("%d warnings counted, %d hold now, %d lines; want 1, 1 and 2", s.Warnings, s.LeftOut.Count, lines)
 	}
-	c.report("ascend", time.Now(), host.Placements{})
+	c.report("ascend", time.Now(), host.Placements{}, true)
 	if s := c.Status(); !s.Success || s.LeftOut.Count != 1 || lines != 3 {
 		t.Errorf("when it works again: %+v, %d lines", s, lines)
 	}

@@ -114,7 +114,8 @@ func (s *simulation) run(flags *settings, log io.Writer, do func(s *simulation))
 	all.Wait()
 }
 
-// print keeps what a tool has printed: it may be shown for three of its intervals and a timeout.
+// print keeps what a tool has printed: it may be shown for three of its intervals and a timeout. Up to five minutes in which
+// other calls hung do not count.
 func (s *simulation) print(c model.Command, key string, v float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +128,7 @@ func (s *simulation) print(c model.Command, key string, v float64) {
 		s.expires[key] = values
 	}
 	maps.DeleteFunc(values, func(_ float64, until time.Time) bool { return until.Before(now) })
-	limit := 3*max(4*s.interval, 10*time.Minute) + 10*time.Second // calls that hang stretch a short interval
+	limit := 3*max(4*s.interval, 10*time.Minute) + 10*time.Second + 5*time.Minute // calls that hang stretch a short interval
 	if c.EveryPoll || c.Name == "table" {
 		limit = 3*s.interval + 10*time.Second
 	}
