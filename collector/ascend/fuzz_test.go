@@ -76,7 +76,7 @@ func FuzzMerge(f *testing.F) {
 		if r, err := ascend.ParseMapping(mapping); err == nil {
 			sides = append(sides, r)
 		}
-		if r, err := ascend.ParseTopology(topo); err == nil {
+		if r, err := parseTopology(topo); err == nil {
 			sides = append(sides, r)
 		}
 		modeltest.CheckSnapshot(t, model.Merge(table, sides, ascend.Vendor().Resolve))

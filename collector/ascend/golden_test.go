@@ -3,14 +3,21 @@ package ascend_test
 import (
 	"flag"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/ascend"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
+
+func parseTopology(out []byte) (model.Report, error) {
+	commands := ascend.Vendor().Commands
+	return commands[slices.IndexFunc(commands, func(c model.Command) bool { return c.Name == "topology" })].Parse(out, nil)
+}
 
 // parsers tells by a fixture's name which command's output it is.
 func parsers(name string, _ []byte) []modeltest.Parse {
@@ -20,7 +27,7 @@ func parsers(name string, _ []byte) []modeltest.Parse {
 	case "list":
 		return []modeltest.Parse{ascend.ParseList}
 	case "topo":
-		return []modeltest.Parse{ascend.ParseTopology}
+		return []modeltest.Parse{parseTopology}
 	default: // info, odd, none, not
 		return []modeltest.Parse{ascend.ParseInfo}
 	}
@@ -37,7 +44,7 @@ const captures = "../../../shared/captures"
 // captured are the parsers by what their captures' names begin with. Details are read in the tests of the collector.
 func captured() map[string]modeltest.Parse {
 	return map[string]modeltest.Parse{
-		"info-": ascend.ParseInfo, "map-": ascend.ParseMapping, "list-": ascend.ParseList, "topo-": ascend.ParseTopology,
+		"info-": ascend.ParseInfo, "map-": ascend.ParseMapping, "list-": ascend.ParseList, "topo-": parseTopology,
 	}
 }
 

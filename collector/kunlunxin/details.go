@@ -75,12 +75,5 @@ func parseList(out []byte) (model.Report, error) {
 	return r, nil
 }
 
-var (
-	xpuName = regexp.MustCompile(`^XPU\d+$`)
-	nicName = regexp.MustCompile(`^(?:NIC\d+|mlx\d+_\w+)$`) // the second where there is no legend
-)
-
-// parseTopology reads the output of topo -m.
-func parseTopology(out []byte) (model.Report, error) {
-	return smitext.ParseTopology(out, smitext.MatrixNames{Cards: xpuName, Peers: nicName})
-}
+// parseTopology reads the output of topo -m. Where it has no legend the NICs have their own names.
+var parseTopology = smitext.TopologyParser(`XPU\d+`, `NIC\d+|mlx\d+_\w+`)

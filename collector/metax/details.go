@@ -12,7 +12,7 @@ import (
 func commands() []model.Command {
 	all := []model.Command{
 		{Name: "list", Inventory: true, Every: time.Minute, Args: model.SameArgs([]string{"-L"}), Parse: model.IgnoreCards(ParseList)},
-		{Name: "topology", Inventory: true, Args: model.SameArgs([]string{"topo", "-n"}, []string{"topo", "-m"}), Parse: model.IgnoreCards(ParseTopology)},
+		{Name: "topology", Inventory: true, Args: model.SameArgs([]string{"topo", "-n"}, []string{"topo", "-m"}), Parse: model.IgnoreCards(smitext.TopologyParser(`GPU\d+`, `NIC\d+`))}, // the first has NICs
 		{Name: "summary", Lean: true, Every: 30 * time.Second, Args: model.SameArgs([]string{"-s"}), Parse: parseText(summaryRows)},
 	}
 	for _, flag := range []string{

@@ -72,7 +72,7 @@ func FuzzMerge(f *testing.F) {
 		if r, err := metax.ParseList(list); err == nil {
 			sides = append(sides, r)
 		}
-		if r, err := metax.ParseTopology(topo); err == nil {
+		if r, err := parseTopology(topo); err == nil {
 			sides = append(sides, r)
 		}
 		modeltest.CheckSnapshot(t, model.Merge(main, sides, metax.Vendor().Resolve))

@@ -3,14 +3,21 @@ package metax_test
 import (
 	"flag"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/metax"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
+
+func parseTopology(out []byte) (model.Report, error) {
+	commands := metax.Vendor().Commands
+	return commands[slices.IndexFunc(commands, func(c model.Command) bool { return c.Name == "topology" })].Parse(out, nil)
+}
 
 // parsers tells by a fixture's name which command's output it is.
 func parsers(name string, _ []byte) []modeltest.Parse {
@@ -18,7 +25,7 @@ func parsers(name string, _ []byte) []modeltest.Parse {
 	case "list":
 		return []modeltest.Parse{metax.ParseList}
 	case "topo":
-		return []modeltest.Parse{metax.ParseTopology}
+		return []modeltest.Parse{parseTopology}
 	default: // table, odd, none, not
 		return []modeltest.Parse{metax.ParseTable}
 	}
@@ -34,7 +41,7 @@ const captures = "../../../shared/captures"
 
 // captured are the parsers by what their captures' names begin with. Details are read in the tests of the collector.
 func captured() map[string]modeltest.Parse {
-	return map[string]modeltest.Parse{"default-": metax.ParseTable, "list-": metax.ParseList, "topo-": metax.ParseTopology}
+	return map[string]modeltest.Parse{"default-": metax.ParseTable, "list-": metax.ParseList, "topo-": parseTopology}
 }
 
 // The golden file was checked against what a person reads in each capture.
