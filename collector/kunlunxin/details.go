@@ -46,7 +46,7 @@ func parseQuery(out []byte, cards []model.Device) (model.Report, error) {
 			}
 		}
 	}
-	return queryRows.ReadCards(blocks, owner, cards)
+	return queryRows.ReadCards(blocks, smitext.FindCard, cards)
 }
 
 var listedXPU = regexp.MustCompile(`^XPU (\d+): (?:(.*\S)\s+(GPU-[[:xdigit:]-]+)|([[:xdigit:]]+:[[:xdigit:]:.]+))$`)

@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"errors"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
@@ -177,7 +176,7 @@ func parseMachine(out []byte, cards []model.Device) (r model.Report, err error) 
 			known[values[2]] = true
 			b := machineBlock(values)
 			d := model.Device{ID: b.Card, BusID: b.BusID, Name: smitext.Label(b.Value("model"))}
-			if at := owner(&b, cards); at >= 0 {
+			if at := smitext.FindCard(&smitext.Block{BusID: b.BusID}, cards); at >= 0 { // numbers move
 				d = model.Device{ID: cards[at].ID}
 			} else if cards != nil {
 				continue
@@ -211,12 +210,4 @@ func machineBlock(values []string) smitext.Block {
 		power.Err = errors.New("neither watts nor K200's milliwatts")
 	}
 	return b
-}
-
-// owner finds a card by its bus, of which some outputs print a longer domain: numbers move when a card falls off it.
-func owner(b *smitext.Block, cards []model.Device) int {
-	bus := strings.TrimLeft(b.BusID, "0")
-	return slices.IndexFunc(cards, func(d model.Device) bool {
-		return bus != "" && strings.EqualFold(bus, strings.TrimLeft(d.BusID, "0"))
-	})
 }

@@ -31,7 +31,7 @@ func parseText(rows smitext.Rows) func([]byte, []model.Device) (model.Report, er
 		if err := checkTitles(out); err != nil {
 			return model.Report{}, err
 		}
-		return rows.ReadCards(smitext.ReadKeyValues(out), owner, cards)
+		return rows.ReadCards(smitext.ReadKeyValues(out), smitext.FindCard, cards)
 	}
 }
 
@@ -47,18 +47,4 @@ func checkTitles(out []byte) error {
 		}
 	}
 	return nil
-}
-
-// owner finds the card by number and bus id: numbers move up when a card falls off
-// the bus.
-func owner(b *smitext.Block, cards []model.Device) int {
-	for i, d := range cards {
-		sameNumber := b.Card == d.ID
-		sameBus := b.BusID != "" && strings.EqualFold(b.BusID, d.BusID)
-		noBus := b.BusID == "" || d.BusID == ""
-		if sameBus && (sameNumber || b.Card == "") || sameNumber && noBus {
-			return i
-		}
-	}
-	return -1
 }

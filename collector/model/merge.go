@@ -112,7 +112,7 @@ func (m *merger) addSlices(all []Slice) {
 // leaves out.
 func (m *merger) addListed(listed []Device) {
 	for _, l := range listed {
-		if i := slices.IndexFunc(m.Devices, func(d Device) bool { return isSameCard(d, l) }); i >= 0 {
+		if i := slices.IndexFunc(m.Devices, func(d Device) bool { return d.IsSame(&l) }); i >= 0 {
 			d := &m.Devices[i]
 			d.identify(l)
 			d.Readings = slices.Clip(d.Readings) // the table's own is not to be changed
@@ -136,7 +136,7 @@ func (m *merger) addListed(listed []Device) {
 
 // addMissing keeps one entry a card, of which each inventory may know a part.
 func (m *merger) addMissing(l Device) {
-	if i := slices.IndexFunc(m.Missing, func(d Device) bool { return isSameCard(d, l) }); i >= 0 {
+	if i := slices.IndexFunc(m.Missing, func(d Device) bool { return d.IsSame(&l) }); i >= 0 {
 		m.Missing[i].identify(l)
 		return
 	}

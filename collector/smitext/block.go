@@ -2,6 +2,7 @@ package smitext
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
@@ -19,7 +20,7 @@ type Entry struct {
 // Block is the entries of one card, or of one chip, slice or process of it.
 type Block struct {
 	Card    string // behind GPU#, NPU ID, DEV ID, [devid or [device, or a query's index; "" where none is printed
-	BusID   string // beside GPU#
+	BusID   string // beside GPU# or XPU, or a query's pci.bus_id
 	Chip    string // "" where none is printed
 	MCU     bool   // of the board's controller and of no chip
 	Chips   int    // how many the card is said to have, 0 where nothing is said
@@ -69,6 +70,13 @@ func (b *Block) Process() (p model.Process, known bool, err error) {
 
 // Owner returns which of the cards a block is about, -1 for none.
 type Owner func(b *Block, cards []model.Device) int
+
+// FindCard is the Owner by the block's number and bus id, or by the one that is printed: what are those of two cards is
+// about neither, since numbers move up when a card falls off the bus.
+func FindCard(b *Block, cards []model.Device) int {
+	named := model.Device{ID: b.Card, BusID: b.BusID}
+	return slices.IndexFunc(cards, func(d model.Device) bool { return d.IsSame(&named) && (b.Card == "" || b.Card == d.ID) })
+}
 
 // ReadCards reads the cards' readings from the blocks of a command. A card of which a row found its word is in the
 // report, also where nothing could be read. It fails with failure.Parse where no card is.
