@@ -88,22 +88,16 @@ func parseXML(out []byte, cards []model.Device) (model.Report, error) {
 		known[at] = true
 		card := cards[at]
 		addTo(&b, "", g.Elements)
-		warn := func(err error) { r.Warn("card %s: %v", card.ID, err) }
 		d := model.Device{ID: card.ID, BusID: card.BusID, UUID: smitext.Label(b.Value("uuid"))}
 		if isThere(&card) && lost(b.Value("gpu_power_draw")) == nil && lost(b.Value("board_power_draw")) == nil {
-			detailRows.Read(&b, &card, &d.Readings, warn)
+			detailRows.Read(&b, &card, &d.Readings, func(err error) { r.Warn("card %s: %v", card.ID, err) })
 		}
 		r.Listed = append(r.Listed, d)
 		for _, p := range g.Processes {
 			row := smitext.Block{Text: p.PID, Entries: []smitext.Entry{
 				{Word: smitext.PID, Value: p.PID}, {Word: smitext.ProcessName, Value: p.Name}, {Word: smitext.ProcessMemory, Value: p.Memory},
 			}}
-			if process, isKnown, err := row.Process(); err != nil {
-				warn(err)
-			} else if isKnown {
-				process.Device = card.ID
-				r.Processes = append(r.Processes, process)
-			}
+			row.AddProcess(&r, card.ID)
 		}
 	}
 	return r, err

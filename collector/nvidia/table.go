@@ -50,9 +50,7 @@ func newCardQuery(fields []string) query {
 func (q query) parseTable(out []byte) (model.Report, error) {
 	blocks, r, err := q.ReadCardBlocks(out)
 	for i := range blocks {
-		d := device(&blocks[i])
-		tableRows.Read(&blocks[i], &d, &d.Readings, func(err error) { r.Warn("card %s: %v", d.ID, err) })
-		r.Devices = append(r.Devices, d)
+		tableRows.AddCard(&r, device(&blocks[i]), &blocks[i])
 	}
 	return r, err
 }
