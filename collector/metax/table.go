@@ -130,7 +130,7 @@ func (p *tableParser) title(cells []string) error {
 		first, _, _ := strings.Cut(cell, " ")
 		if m := toolVersion.FindStringSubmatch(cell); m != nil {
 			t.Name, t.Version = strings.ToLower(first), m[1]
-		} else if strings.HasSuffix(strings.ToUpper(first), "-SMI") {
+		} else if strings.HasSuffix(strings.ToUpper(first), "-SMI") || first == "IX-ML:" {
 			return failure.Errorf(failure.Parse, "the title is that of %.40q, not of mx-smi or ht-smi", first)
 		}
 		for _, m := range otherVersion.FindAllStringSubmatch(cell, -1) {

@@ -39,12 +39,12 @@ const npuUsage = "Usage: npu-smi info <watch|proc|-h|-m|-l|-t type> [Options...]
 var tools = []Tool{
 	{
 		name: "mx-smi", cards: "mx-smi", model: c500, parse: parseMXSMI,
-		calls: map[string]string{"": "table", "-L": "list", "topo -m": "topology", "topo -n": "topology", "-s": "summary", "-j": "json"},
+		calls:   map[string]string{"": "table", "-L": "list", "topo -m": "topology", "topo -n": "topology", "-s": "summary", "-j": "json"},
 		unknown: "PARSE ERROR: Argument: ARGS\n             Couldn't find match for argument\n", unknownStatus: 1,
 	},
 	{
 		name: "npu-smi", cards: "npu-smi", model: ascend910B, parse: parseNPUSMI,
-		calls: map[string]string{"info": "table", "info -m": "mapping", "info -l": "list", "info -t topo": "topology", "info watch": "watch"},
+		calls:   map[string]string{"info": "table", "info -m": "mapping", "info -l": "list", "info -t topo": "topology", "info watch": "watch"},
 		unknown: "Error parameter of -t\n" + npuUsage, unknownStatus: 1,
 		noCard: "Invalid card id.\nError parameter of -i\n" + npuUsage,
 	},
@@ -55,7 +55,7 @@ var tools = []Tool{
 	},
 	{
 		name: "nvidia-smi", cards: "nvidia-smi", model: h100, parse: parseNVIDIASMI,
-		calls: map[string]string{"-L": "list", "topo -m": "topology", "--version": "version", "--help-query-gpu": "fields"},
+		calls:   map[string]string{"-L": "list", "topo -m": "topology", "--version": "version", "--help-query-gpu": "fields"},
 		unknown: "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.\n", unknownStatus: 2,
 	},
 	{
@@ -64,12 +64,12 @@ var tools = []Tool{
 	},
 	{
 		name: "ixsmi", cards: "ixsmi", model: biV150, parse: parseCardQuery,
-		calls: map[string]string{"": "table", "-q -x": "xml", "topo -m": "topology"},
+		calls:   map[string]string{"": "table", "-q -x": "xml", "topo -m": "topology"},
 		unknown: "Invalid combination of input arguments. Please run 'ixsmi -h' for help.\n", unknownStatus: 2,
 	},
 	{
 		name: "xpu_smi", cards: "xpu_smi", model: p800,
-		calls: map[string]string{"": "table", "-m": "machine", "-L": "list", "topo -m": "topology", "-q": "query"},
+		calls:   map[string]string{"": "table", "-m": "machine", "-L": "list", "topo -m": "topology", "-q": "query"},
 		unknown: "xpu_smi: unrecognized option 'ARGS'\nUsage: xpu-smi [options]\n", unknownStatus: 1,
 	},
 	{

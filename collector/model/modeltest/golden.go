@@ -61,7 +61,7 @@ func read(t *testing.T, file string, parsers Parsers) string {
 	text, got := Read(t, file), ""
 	for _, parse := range parsers(strings.TrimSuffix(filepath.Base(file), ".txt"), text) {
 		report, err := parse(text)
-		CheckReport(t, report)
+		CheckReport(t, report, err)
 		got += Text(report, err)
 	}
 	return got
