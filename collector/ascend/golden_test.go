@@ -33,9 +33,6 @@ func parsers(name string, _ []byte) []modeltest.Parse {
 	}
 }
 
-// Each fixture is own text in a layout that has been met, or a way in which
-// output goes wrong. The golden file beside it is what a user gets: look at its
-// diff before keeping it.
 func TestGolden(t *testing.T) { modeltest.Golden(t, *update, parsers) }
 
 // captures are outputs of real machines and vendors' samples, kept beside the checkout and not in it.
@@ -48,7 +45,6 @@ func captured() map[string]modeltest.Parse {
 	}
 }
 
-// The golden file was checked against what a person reads in each capture.
 func TestCaptures(t *testing.T) {
 	modeltest.Captures(t, *update, filepath.Join(captures, "npu-smi"), func(name string, _ []byte) []modeltest.Parse {
 		kind, _, _ := strings.Cut(name, "-")

@@ -29,11 +29,8 @@ func parsers(name string, _ []byte) []modeltest.Parse {
 	return []modeltest.Parse{parseTable}
 }
 
-// Each fixture is own text in a layout that has been met, or a way in which output goes wrong. The golden file beside it
-// is what a user gets: look at its diff before keeping it.
 func TestGolden(t *testing.T) { modeltest.Golden(t, *update, parsers) }
 
-// The golden file was checked against what a person reads in each capture.
 func TestCaptures(t *testing.T) {
 	modeltest.Captures(t, *update, "../../../shared/captures/efsmi", parsers)
 }

@@ -38,8 +38,6 @@ func parsers(name string, _ []byte) []modeltest.Parse {
 	return nil
 }
 
-// Each fixture is own text in a layout that has been met, or a way in which output goes wrong. The golden file beside it is
-// what a user gets: look at its diff before keeping it.
 func TestGolden(t *testing.T) { modeltest.Golden(t, *update, parsers) }
 
 func TestCaptures(t *testing.T) {

@@ -31,9 +31,6 @@ func parsers(name string, _ []byte) []modeltest.Parse {
 	}
 }
 
-// Each fixture is own text in a layout that has been met, or a way in which
-// output goes wrong. The golden file beside it is what a user gets: look at its
-// diff before keeping it.
 func TestGolden(t *testing.T) { modeltest.Golden(t, *update, parsers) }
 
 // captures are outputs of real machines, kept beside the checkout and not in it.
@@ -44,7 +41,6 @@ func captured() map[string]modeltest.Parse {
 	return map[string]modeltest.Parse{"default-": metax.ParseTable, "list-": metax.ParseList, "topo-": parseTopology}
 }
 
-// The golden file was checked against what a person reads in each capture.
 func TestCaptures(t *testing.T) {
 	modeltest.Captures(t, *update, filepath.Join(captures, "mx-smi"), func(name string, _ []byte) []modeltest.Parse {
 		kind, _, _ := strings.Cut(name, "-")

@@ -85,11 +85,7 @@ func headerOf(text []byte) []string {
 	return fields
 }
 
-// Each fixture is own text in a layout that has been met, or a way in which output goes wrong. The golden file beside
-// it is what a user gets: look at its diff before keeping it.
 func TestGolden(t *testing.T) { modeltest.Golden(t, *update, parsers) }
-
-// The golden file was checked against what a person reads in each capture.
 func TestCaptures(t *testing.T) { modeltest.Captures(t, *update, captures, parsers) }
 
 // An operator acts on the class of a failure.
