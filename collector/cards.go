@@ -9,20 +9,14 @@ import (
 // Cards are one vendor's cards as they are now.
 type Cards struct {
 	Vendor string
-	// Known is false while nothing fresh is known: then only Expected holds.
+	// Known is false while nothing fresh is known: then the snapshot is empty.
 	Known bool
+	// Snapshot is not to be changed.
+	model.Snapshot
 	// Taken is when the main table was last read, zero for never.
 	Taken time.Time
-	// Devices are the cards of the main table, and then those that only an
-	// inventory lists. They are not to be changed.
-	Devices []model.Device
-	// Seen is how many of Devices are in the main table.
-	Seen int
 	// Expected is how many cards there ought to be, 0 while nothing says so.
 	Expected int
-	// Missing are cards that the main table lacks, as far as they are known: what was
-	// known of each, with the number it had.
-	Missing []model.Device
 }
 
 // Cards returns the cards of every enabled vendor.
@@ -30,8 +24,8 @@ func (c *Collector) Cards() []Cards {
 	var all []Cards
 	for _, v := range c.vendors {
 		now := Cards{Vendor: v.Name, Taken: v.poller.lastTaken(), Expected: v.expected()}
-		if s, ok := v.poller.fresh(); ok {
-			now.Known, now.Devices, now.Seen, now.Missing = true, s.Devices, s.Seen, s.Missing
+		if s := v.poller.fresh(); s != nil {
+			now.Known, now.Snapshot = true, *s
 		}
 		all = append(all, now)
 	}

@@ -2,7 +2,6 @@ package collector
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,29 +23,26 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 // reads no file.
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	e := emitter{series: c.series, ch: ch}
+	for _, s := range c.Statuses() {
+		e.status(s)
+	}
 	for _, v := range c.vendors {
 		e.vendor = v.Name
-		e.status(v.status())
 		e.runs(v.tools())
 		if n := v.expected(); n > 0 {
 			e.put("devices_expected", float64(n), e.vendor)
 		}
-		s, ok := v.poller.fresh()
-		if ok {
+		var table []model.Device
+		if s := v.poller.fresh(); s != nil {
 			e.snapshot(s, c.processes)
-		} else {
-			s = &model.Snapshot{}
+			table = s.Devices
 		}
-		e.details(s.Devices, v)
+		e.details(table, v)
 	}
 	if c.numa != nil {
-		e.status(c.numa.health.Status())
-		if s, ok := c.numa.fresh(); ok {
+		if s := c.numa.fresh(); s != nil {
 			e.nodes(s)
 		}
-	}
-	if c.containers != nil {
-		e.status(c.containers.Status())
 	}
 	if c.allocations != nil {
 		c.allocated(e)
@@ -120,11 +116,7 @@ func (e emitter) details(table []model.Device, v *vendorCollector) {
 	for _, t := range v.tools() {
 		all = append(all, t.readings()...)
 	}
-	newSample := func(device string, r model.Reading) sample {
-		labels := slices.Concat([]string{e.vendor, device}, r.Labels)
-		return sample{sampleID(device, r), e.metric(string(r.Metric), r.Value, labels)}
-	}
-	for _, ofCard := range v.samples.get(all, newSample) {
+	for _, ofCard := range e.samples(&v.samples, all) {
 		for _, s := range ofCard {
 			if !written[s.id] {
 				written[s.id] = true

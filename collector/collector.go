@@ -5,7 +5,6 @@ package collector
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +22,14 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/moorethreads"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/nvidia"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
+)
+
+// The collectors besides those of vendors: of the kernel's NUMA nodes, of the containers that processes run in, and of what
+// the kubelet allocated.
+const (
+	numaName        = "numa"
+	containersName  = "containers"
+	allocationsName = "allocations"
 )
 
 // Vendors is the one list a new vendor is added to, in the order of their flags.
@@ -53,7 +60,7 @@ type Options struct {
 	PodLogs string
 	// PodResources is the kubelet's socket of the PodResources API, "" for none: then nothing of a kubelet is opened.
 	PodResources string
-	// TrustDeviceIDs are the vendors, of TrustedIDs, whose device plugins' ids name cards.
+	// TrustDeviceIDs are the vendors whose device plugins' ids name cards, kube.Ascend or none.
 	TrustDeviceIDs []string
 	// Sysfs and Procfs are where these are mounted, usually /sys and /proc.
 	Sysfs, Procfs string
@@ -71,10 +78,7 @@ type Options struct {
 	// Variables are the names of variables of our environment that tools get besides
 	// the usual ones.
 	Variables []string
-	// Subreaper starts the tools. Several Collectors of one program share one; nil
-	// makes one.
-	Subreaper *process.Subreaper
-	// NewRunner makes the runner of a program; nil for process.NewRunner.
+	// NewRunner makes the runner of a program; nil for process.NewRunner with one Subreaper.
 	NewRunner func(process.Options) Runner
 	Logger    log.Logger
 }
@@ -104,37 +108,45 @@ type VendorOptions struct {
 // Collector polls the enabled sources and is a prometheus.Collector of what they
 // answered. Run must be called for anything but the health series to appear.
 type Collector struct {
-	vendors   []*vendorCollector
-	numa      *poller[host.NUMA]
-	processes bool
-	series    map[string]series
-
-	containers *containers // nil where it is off
-	procfs     process.FS
-
-	allocations *poller[[]kube.Claim] // nil when off
+	vendors     []*vendorCollector
+	numa        *poller[host.NUMA]    // nil where it is off
+	containers  *containers           // nil where it is off
+	allocations *poller[[]kube.Claim] // nil where it is off
+	healths     []*health             // of all of these
+	processes   bool
+	series      map[string]series
 }
 
 // New prepares the collector. Nothing is run or read before Run.
 func New(o Options) *Collector {
-	c := &Collector{processes: o.Processes, series: newSeries(), procfs: process.FS(o.Procfs)}
-	if o.Subreaper == nil {
-		o.Subreaper = process.NewSubreaper()
+	c := &Collector{processes: o.Processes, series: newSeries()}
+	if o.NewRunner == nil {
+		subreaper := process.NewSubreaper()
+		o.NewRunner = func(p process.Options) Runner {
+			p.Subreaper = subreaper
+			return process.NewRunner(p)
+		}
 	}
 	if o.Containers && o.Processes && len(o.Vendors) > 0 {
 		c.containers = newContainers(o.Logger)
 	}
-	if o.NewRunner == nil {
-		o.NewRunner = func(o process.Options) Runner { return process.NewRunner(o) }
-	}
 	for _, v := range o.Vendors {
-		c.vendors = append(c.vendors, newVendorCollector(v, c.containers, o))
+		vendor := newVendorCollector(v, c.containers, o)
+		c.vendors, c.healths = append(c.vendors, vendor), append(c.healths, vendor.poller.health)
 	}
 	if o.NUMA {
-		c.numa = newPoller(numaSource{o.Sysfs}, newHealth(numaName, o.Logger), o)
+		c.numa = newPoller(newHealth(numaName, o.Logger), o, func(context.Context) (result[host.NUMA], error) {
+			nodes, err := host.ReadNUMA(o.Sysfs)
+			return result[host.NUMA]{nodes, time.Now(), nodes.Warnings}, err
+		})
+		c.healths = append(c.healths, c.numa.health)
+	}
+	if c.containers != nil {
+		c.healths = append(c.healths, c.containers.health)
 	}
 	if o.PodResources != "" {
-		c.allocations = newPoller(newAllocations(c, o), newHealth(allocationsName, o.Logger), o)
+		c.allocations = newPoller(newHealth(allocationsName, o.Logger), o, c.readClaims(o))
+		c.healths = append(c.healths, c.allocations.health)
 	}
 	return c
 }
@@ -172,51 +184,8 @@ func (c *Collector) Run(ctx context.Context) {
 // Statuses returns the health of every enabled collector.
 func (c *Collector) Statuses() []Status {
 	var all []Status
-	for _, v := range c.vendors {
-		all = append(all, v.status())
-	}
-	if c.numa != nil {
-		all = append(all, c.numa.health.Status())
-	}
-	if c.containers != nil {
-		all = append(all, c.containers.Status())
-	}
-	if c.allocations != nil {
-		all = append(all, c.allocations.health.Status())
+	for _, h := range c.healths {
+		all = append(all, h.Status())
 	}
 	return all
-}
-
-// DeviceRef names one card.
-type DeviceRef struct {
-	Vendor, Device string
-}
-
-// DevicesOf returns the cards on which one of the processes holds memory, by
-// the tools' fresh process lists.
-func (c *Collector) DevicesOf(isOne func(pid string) bool) []DeviceRef {
-	var refs []DeviceRef
-	for _, v := range c.vendors {
-		s, ok := v.poller.fresh()
-		if !ok {
-			continue
-		}
-		for _, p := range s.Processes {
-			ref := DeviceRef{Vendor: v.Name, Device: p.Device}
-			if isOne(p.PID) && !slices.Contains(refs, ref) {
-				refs = append(refs, ref)
-			}
-		}
-	}
-	return refs
-}
-
-// Detect returns the first of a vendor's tools that can be run, and false when
-// there is none.
-func Detect(tools []string) (tool string, ok bool) {
-	i := slices.IndexFunc(tools, process.Available)
-	if i < 0 {
-		return "", false
-	}
-	return tools[i], true
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
 )
 
 var allCosts = flag.Bool("cost", false, "with -v: print what the details cost for every length of a call")
@@ -75,7 +74,7 @@ func (a *ages) planned(m machineOf) model.Vendor {
 		}
 		d.Parse = func(_ []byte, cards []model.Device) (model.Report, error) {
 			a.answered(name+" "+cards[0].ID, every)
-			return model.Report{Devices: []model.Device{{ID: cards[0].ID, Readings: modeltest.Reading(model.Metric(name), 1)}}}, nil
+			return model.Report{Devices: []model.Device{{ID: cards[0].ID, Readings: model.Readings{{Metric: model.Metric(name), Value: 1}}}}}, nil
 		}
 	}
 	return v
@@ -102,10 +101,10 @@ func costOf(t *testing.T, m machineOf, detail Detail, takesLong time.Duration) (
 		start(t, newScripted(o, VendorOptions{Vendor: a.planned(m), Command: "tool", Network: "network"}, tools[0], tools[1]))
 		time.Sleep(settle)
 		a.forget()
-		before := [2]int{len(tools[0].commands()), len(tools[1].commands())}
+		before := [2]int{tools[0].callCount(), tools[1].callCount()}
 		time.Sleep(length)
 		for i, tool := range tools {
-			n := float64(len(tool.commands()) - before[i])
+			n := float64(tool.callCount() - before[i])
 			total.starts[i], total.busy[i] = n/length.Minutes(), n*takesLong.Seconds()/length.Seconds()
 		}
 		a.mu.Lock()

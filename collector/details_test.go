@@ -215,7 +215,7 @@ func TestDetailsPlan(t *testing.T) {
 			card := kinds[v.Name][kind]
 			card.Health = &model.Health{State: "Alarm"}
 			for _, d := range slices.Concat([]model.Command{v.Table}, v.Commands) {
-				if d.When == nil || d.When(&card) {
+				if unknown := (model.Device{ID: card.ID, NPU: card.NPU, Chip: card.Chip}); d.When == nil || d.When(&card) || d.When(&unknown) {
 					line(strings.TrimSpace(v.Name+" "+kind), d, card)
 				}
 				if card.Health.OK = true; d.When != nil && d.Name == "health" && d.When(&card) {

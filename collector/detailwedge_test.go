@@ -14,7 +14,6 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
-	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
 
@@ -78,7 +77,7 @@ esac
 // other card's details are there, none of the sick card's are made up, no tool runs twice
 // at once, and no process is left.
 func TestWedgedDetails(t *testing.T) {
-	shared := process.NewSubreaper()
+	shared := sharedRunner()
 	for name, wedge := range detailWedges() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -87,7 +86,7 @@ func TestWedgedDetails(t *testing.T) {
 			const timeout = 3 * time.Second // a well call is never late, however busy the machine
 			c := New(Options{
 				Vendors:  []VendorOptions{{Vendor: vendorNamed("ascend"), Command: npuSMI, Network: hccn}},
-				Interval: time.Second, InventoryInterval: time.Hour, Timeout: timeout, Logger: log.NewNopLogger(), Subreaper: shared,
+				Interval: time.Second, InventoryInterval: time.Hour, Timeout: timeout, Logger: log.NewNopLogger(), NewRunner: shared,
 				Detail: DetailLean,
 			})
 			ctx, cancel := context.WithCancel(t.Context())

@@ -20,7 +20,7 @@ type Status struct {
 	Success     bool // the last poll read the main table
 	Duration    time.Duration
 	LastSuccess time.Time
-	Failures    map[failure.Reason]uint64 // every reason, also at 0
+	Failures    map[failure.Reason]uint64 // without those that never came
 	Warnings    uint64
 	LeftOut     model.Warnings // those that hold now; not to be changed
 	Stuck       int            // children that outlived SIGKILL
@@ -32,7 +32,8 @@ type Status struct {
 // health keeps the status of one collector, and the account of what is left out of it. Polls report to it one at a time,
 // each source of warnings too; scrapes read it at any time.
 type health struct {
-	logger log.Logger
+	logger  log.Logger
+	runners []Runner // whose children count as the collector's
 
 	mu       sync.Mutex // a scrape waits for it: held for assignments alone
 	status   Status
@@ -40,40 +41,32 @@ type health struct {
 }
 
 func newHealth(collector string, logger log.Logger) *health {
-	failures := make(map[failure.Reason]uint64)
-	for _, r := range failure.Reasons() {
-		failures[r] = 0
-	}
 	return &health{
-		logger: log.With(logger, "collector", collector), status: Status{Collector: collector, Failures: failures},
+		logger: log.With(logger, "collector", collector), status: Status{Collector: collector, Failures: map[failure.Reason]uint64{}},
 		warnings: map[string]model.Warnings{},
 	}
 }
 
-// succeeded says that a poll, which has lasted for a while, read its main part at an instant.
-func (h *health) succeeded(lasted time.Duration, at time.Time) {
+// polled says how a poll that began at an instant went. A failure is logged once, not at every poll that repeats it.
+func (h *health) polled(start time.Time, err error) {
+	now := time.Now()
 	h.mu.Lock()
-	wasFailing := h.status.LastError != ""
 	s := &h.status
-	s.Polled, s.Success, s.LastError, s.LastReason, s.Hint = true, true, "", "", ""
-	s.LastSuccess, s.Duration = at, lasted
-	h.mu.Unlock()
-	if wasFailing {
-		level.Info(h.logger).Log("msg", "collector works again")
+	before, reason, text, advice := s.LastError, failure.ReasonOf(err), "", ""
+	if err == nil {
+		s.LastSuccess = now
+	} else {
+		text, advice = err.Error(), hint(s.Collector, reason)
+		s.Failures[reason]++
 	}
-}
-
-// failed counts a failure, and logs it once, not at every poll that repeats it.
-func (h *health) failed(lasted time.Duration, err error) {
-	reason, text := failure.ReasonOf(err), err.Error()
-	h.mu.Lock()
-	s := &h.status
-	isNew, advice := text != s.LastError, hint(s.Collector, reason)
-	s.Polled, s.Success, s.Duration = true, false, lasted
+	s.Polled, s.Success, s.Duration = true, err == nil, now.Sub(start)
 	s.LastError, s.LastReason, s.Hint = text, reason, advice
-	s.Failures[reason]++
 	h.mu.Unlock()
-	if isNew {
+	switch {
+	case text == before:
+	case err == nil:
+		level.Info(h.logger).Log("msg", "collector works again")
+	default:
 		level.Error(h.logger).Log("msg", "collector failed", "reason", reason, "err", err, "hint", advice)
 	}
 }
@@ -138,6 +131,9 @@ func (h *health) Status() Status {
 	s.Failures = maps.Clone(s.Failures)
 	for _, source := range slices.Sorted(maps.Keys(h.warnings)) {
 		s.LeftOut.Join(h.warnings[source].About(source))
+	}
+	for _, r := range h.runners {
+		s.Stuck += r.Stuck()
 	}
 	return s
 }

@@ -64,6 +64,12 @@ func (s *scripted) Stuck() int {
 
 func (*scripted) Close() {}
 
+func (s *scripted) callCount() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.calls)
+}
+
 func (s *scripted) asked(args string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -62,19 +62,11 @@ func (t *tool) addQuestions(known map[questionKey]*question, c model.Command, ca
 	} else if q.dropOthers(cards) {
 		q.due = time.Now()
 	}
-	q.command, q.cards, q.every, q.phase = c, cards, t.every(c), phase
+	q.command, q.cards, q.phase = c, cards, phase
 	t.schedule.questions = append(t.schedule.questions, q)
 	for _, more := range q.more {
 		t.addQuestions(known, more, cards, phase)
 	}
-}
-
-// every is how often a command is asked where the tool is quick enough.
-func (t *tool) every(c model.Command) time.Duration {
-	if inventory := t.options.InventoryInterval; c.Inventory && (c.Every == 0 || c.Every > inventory) {
-		return inventory
-	}
-	return c.Every
 }
 
 // store keeps an answer and says when the question is asked again. It reports false where the answer counts for nothing:
@@ -82,17 +74,20 @@ func (t *tool) every(c model.Command) time.Duration {
 func (t *tool) store(asked question, start time.Time, a answer) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now, q := time.Now(), t.schedule.find(asked.key)
-	isGone := q == nil || !slices.EqualFunc(q.cards, asked.cards, sameCard)
-	hasOther := isRefusal(a.err) && asked.variant+1 < len(asked.command.Args(asked.cards[0]))
-	if hasOther && !isGone {
-		q.variant = asked.variant + 1
-	}
-	if isGone || hasOther {
+	now := time.Now()
+	i := slices.IndexFunc(t.schedule.questions, func(q *question) bool {
+		return q.key == asked.key && slices.EqualFunc(q.cards, asked.cards, sameCard)
+	})
+	if i < 0 {
 		t.schedule.backOff(start, now)
 		return false
 	}
+	q := t.schedule.questions[i]
 	if isRefusal(a.err) {
+		if q.variant = asked.variant + 1; q.variant < len(q.command.Args(q.cards[0])) {
+			t.schedule.backOff(start, now)
+			return false
+		}
 		q.variant = 0
 	}
 	retry := retryAfter(q.command, a.err, now.Sub(start), t.options.Interval)
@@ -143,7 +138,6 @@ func (t *tool) hasInventory() bool {
 	return !slices.ContainsFunc(t.schedule.questions, func(q *question) bool { return q.command.Inventory && !q.isDone })
 }
 
-// lastRuns are the last runs by command.
 func (t *tool) lastRuns() map[string]run {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -15,17 +15,12 @@ type result[T any] struct {
 	warnings model.Warnings // what cannot be read of it
 }
 
-// source is what a poller polls. read is never called twice at a time.
-type source[T any] interface {
-	read(ctx context.Context) (result[T], error)
-}
-
 // poller asks one source at a steady pace, whoever scrapes and however often.
 type poller[T any] struct {
 	interval time.Duration
 	maxAge   time.Duration
-	source   source[T]
 	health   *health
+	read     func(ctx context.Context) (result[T], error) // asks the source, never twice at a time
 	// between uses the time between two polls. It returns a newer value as soon as there is one, else nil when the time has
 	// come. Nil for nobody.
 	between func(ctx context.Context, until time.Time) *T
@@ -35,8 +30,8 @@ type poller[T any] struct {
 	taken time.Time
 }
 
-func newPoller[T any](s source[T], h *health, o Options) *poller[T] {
-	return &poller[T]{interval: o.Interval, maxAge: 3*o.Interval + o.Timeout, source: s, health: h}
+func newPoller[T any](h *health, o Options, read func(context.Context) (result[T], error)) *poller[T] {
+	return &poller[T]{interval: o.Interval, maxAge: 3*o.Interval + o.Timeout, health: h, read: read}
 }
 
 // run polls at once and then every interval until ctx ends. A poll that takes
@@ -64,15 +59,15 @@ func (p *poller[T]) run(ctx context.Context) {
 
 func (p *poller[T]) poll(ctx context.Context) {
 	start := time.Now()
-	r, err := p.source.read(ctx)
-	switch {
-	case err == nil:
-		p.store(r.value, r.taken)
-		p.health.succeeded(time.Since(start), r.taken)
-		p.health.setWarnings("", r.warnings)
-	case ctx.Err() == nil: // shutting down is no failure of the tool
-		p.health.failed(time.Since(start), err)
+	r, err := p.read(ctx)
+	if err != nil && ctx.Err() != nil {
+		return // shutting down is no failure of the tool
 	}
+	if err == nil { // else the known warnings hold
+		p.store(r.value, r.taken)
+		p.health.setWarnings("", r.warnings)
+	}
+	p.health.polled(start, err)
 }
 
 // store makes a value what scrapes see.
@@ -82,15 +77,15 @@ func (p *poller[T]) store(value T, taken time.Time) {
 	p.value, p.taken = &value, taken
 }
 
-// fresh returns the last value, unless it is older than three intervals and a
+// fresh returns the last value, nil where it is older than three intervals and a
 // timeout: what a hung tool said long ago is not the state of a card.
-func (p *poller[T]) fresh() (*T, bool) {
+func (p *poller[T]) fresh() *T {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.value == nil || time.Since(p.taken) > p.maxAge {
-		return nil, false
+	if time.Since(p.taken) > p.maxAge {
+		return nil
 	}
-	return p.value, true
+	return p.value
 }
 
 // lastTaken is when the last value was read, zero for never.

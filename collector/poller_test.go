@@ -138,6 +138,24 @@ func TestSlowAndHangingInventories(t *testing.T) {
 	}
 }
 
+// A tool that takes longer than three intervals is slow: its cards stay until the next table, which comes in time.
+func TestToolSlowerThanItsIntervals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options()
+		o.Interval = time.Second // with a timeout of 10 s
+		h := newToy(o, toyCards(1))
+		h.tool.set(takes(9*time.Second, prints("all cards")))
+		start(t, h)
+		time.Sleep(10 * time.Second)
+		for range 60 {
+			time.Sleep(time.Second)
+			if !h.isShown() {
+				t.Fatal("the cards vanished")
+			}
+		}
+	})
+}
+
 // What an inventory has is shown at once, and is as old as the table, however long it took.
 func TestInventoryIsShownAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

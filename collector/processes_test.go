@@ -141,19 +141,10 @@ process_placement_unknown{vendor="metax"} 2
 metax: card 1 is on NUMA node 0 by the tool's topology, which is taken, and on node 1 by its PCI device
 metax: the memory of process 300 by node is not known: "7f00 default N0=1 kernelpa" does not count pages of a size
 `
-	ids := model.Container{ID: id, PodUID: podUID}
-	named := ids
-	named.Namespace, named.Pod, named.Name = "team-a", "llm-0", "vllm"
 	o := Options{NUMA: true, NUMAMaps: true, Processes: true, Containers: true, Sysfs: sys, Procfs: string(p), PodLogs: logs}
 	looking(t, o, table, func(t *testing.T, c *Collector, _ *scripted) {
 		if diff := cmp.Diff(want, processSeries(t, c)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff(map[string]model.Container{"100": named, "500": {ID: id}}, c.Places()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		if got := c.ContainerOf(100); got != ids {
-			t.Errorf("ContainerOf: %+v", got)
 		}
 	})
 }
@@ -173,8 +164,8 @@ func TestForeignPIDNamespace(t *testing.T) {
 numa_cpu_list_info{cpus="2-3",node="1"} 1
 process_placement_unknown{vendor="metax"} 1
 `
-		if diff := cmp.Diff(want, processSeries(t, c)); diff != "" || len(c.Places()) > 0 {
-			t.Errorf("%v (-want +got):\n%s", c.Places(), diff)
+		if diff := cmp.Diff(want, processSeries(t, c)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
 }
@@ -186,8 +177,8 @@ func TestContainerWarningsAreCountedOnce(t *testing.T) {
 	o := Options{Processes: true, Containers: true, Procfs: string(p)}
 	looking(t, o, holding("100", "0"), func(t *testing.T, c *Collector, tool *scripted) {
 		time.Sleep(2 * time.Minute)
-		if s := c.containers.Status(); s.Warnings != 1 || s.LeftOut.Count != 1 || len(c.Places()) > 0 {
-			t.Errorf("%d counted, %q shown, places %v", s.Warnings, s.LeftOut.Texts, c.Places())
+		if s := c.containers.Status(); s.Warnings != 1 || s.LeftOut.Count != 1 || strings.Contains(processSeries(t, c), "container_info") {
+			t.Errorf("%d counted, %q shown, and\n%s", s.Warnings, s.LeftOut.Texts, processSeries(t, c))
 		}
 		tool.set(prints("no table"))
 		time.Sleep(2 * time.Minute)
@@ -229,7 +220,7 @@ func TestProcessesAreOff(t *testing.T) {
 		t.Errorf("with a vendor: %+v", c.Statuses())
 	}
 	o.Processes = false
-	if c := New(o); len(c.Statuses()) != 1 || c.ContainerOf(os.Getpid()) != (model.Container{}) {
+	if c := New(o); len(c.Statuses()) != 1 {
 		t.Error("a collector of containers although nothing is told by process")
 	}
 }

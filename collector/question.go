@@ -19,7 +19,6 @@ type questionKey struct {
 	command, part, card string
 }
 
-// String is the question in words.
 func (k questionKey) String() string {
 	text := k.command
 	if k.part != "" {
@@ -39,7 +38,6 @@ type question struct {
 	variant int // the argument list that was not refused
 	more    []model.Command
 
-	every          time.Duration
 	phase          float64 // 0 to 1: where in the interval it is asked after the first time
 	due            time.Time
 	isDone         bool          // it was asked, with or without success
@@ -71,12 +69,12 @@ func (q *question) nextDue(now time.Time) time.Time {
 	case q.retry > 0:
 		return now.Add(q.retry)
 	case !q.isDone:
-		return now.Add(time.Duration(q.phase * float64(q.every)))
+		return now.Add(time.Duration(q.phase * float64(q.command.Every)))
 	}
-	if due := q.due.Add(q.every); due.After(now) {
+	if due := q.due.Add(q.command.Every); due.After(now) {
 		return due
 	}
-	return now.Add(q.every)
+	return now.Add(q.command.Every)
 }
 
 // dropOthers drops what was answered about other cards than these, and reports whether one of these is new.

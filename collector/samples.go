@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -22,8 +23,8 @@ type sampleCache struct {
 	samples map[*cardReadings][]sample
 }
 
-// get returns the samples of all readings, in their order, and forgets those of others.
-func (c *sampleCache) get(all []*cardReadings, newSample func(device string, r model.Reading) sample) [][]sample {
+// samples returns those of all readings, card by card, and has the cache forget others.
+func (e emitter) samples(c *sampleCache, all []*cardReadings) [][]sample {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known := c.samples
@@ -34,7 +35,8 @@ func (c *sampleCache) get(all []*cardReadings, newSample func(device string, r m
 		if !isKnown {
 			made = make([]sample, len(card.readings))
 			for i, r := range card.readings {
-				made[i] = newSample(card.device, r)
+				labels := slices.Concat([]string{e.vendor, card.device}, r.Labels)
+				made[i] = sample{sampleID(card.device, r), e.metric(string(r.Metric), r.Value, labels)}
 			}
 		}
 		c.samples[card], samples[at] = made, made

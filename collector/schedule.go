@@ -21,15 +21,6 @@ type schedule struct {
 	firstRoundDone bool
 }
 
-// find returns a question, nil where it is not planned.
-func (s *schedule) find(key questionKey) *question {
-	i := slices.IndexFunc(s.questions, func(q *question) bool { return q.key == key })
-	if i < 0 {
-		return nil
-	}
-	return s.questions[i]
-}
-
 // next returns the question to ask, and when; nil for none. Of those that are due together, it is the first.
 func (s *schedule) next() (first *question, at time.Time) {
 	for _, q := range s.questions {
@@ -73,9 +64,9 @@ func (s *schedule) done(q *question, start, now time.Time, retry time.Duration) 
 
 // isFresh reports whether an answer still holds: three intervals and a timeout after it was asked for, intervals as they
 // are stretched now. The time until a retry is the first of the three, so that a sick card costs the readings of no other
-// card that was answered about. Time in which other calls hung does not count, up to five minutes: nothing could be asked.
+// card that was answered about. Time in which calls hung does not count, up to five minutes: nothing else could be asked.
 func (s *schedule) isFresh(q *question, a answerTime, round, timeout time.Duration) bool {
-	every := max(q.every, round)
+	every := max(q.command.Every, round)
 	return time.Since(a.start)-min(s.hung-a.hung, retryTimedOut) <= max(every, a.retry)+2*every+timeout
 }
 
@@ -88,7 +79,7 @@ func (s *schedule) roundLength() time.Duration {
 		filled := 0.0
 		for _, q := range s.questions {
 			if q.callAndBackoff > 0 {
-				filled += q.callAndBackoff.Seconds() * min(1, length/max(q.every, q.retry).Seconds())
+				filled += q.callAndBackoff.Seconds() * min(1, length/max(q.command.Every, q.retry).Seconds())
 			}
 		}
 		length = filled

@@ -5,11 +5,13 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
 // longPlan is one command about the host, and ten about each card.
 func longPlan(cards int) []*question {
-	all := []*question{{key: questionKey{command: "watch"}, due: time.Unix(0, 0), every: time.Minute, phase: 1}}
+	all := []*question{{key: questionKey{command: "watch"}, due: time.Unix(0, 0), command: model.Command{Every: time.Minute}, phase: 1}}
 	for _, c := range []struct {
 		every    time.Duration
 		commands []string
@@ -21,7 +23,7 @@ func longPlan(cards int) []*question {
 		for _, command := range c.commands {
 			for card := range cards {
 				key := questionKey{command: command, card: fmt.Sprint(card)}
-				all = append(all, &question{key: key, due: time.Unix(0, 0), every: c.every, phase: float64(card+1) / float64(cards)})
+				all = append(all, &question{key: key, due: time.Unix(0, 0), command: model.Command{Every: c.every}, phase: float64(card+1) / float64(cards)})
 			}
 		}
 	}
@@ -72,13 +74,13 @@ func TestScheduleIsKept(t *testing.T) {
 				t.Errorf("busy for %s of %s", busy, length)
 			}
 			for _, x := range plan {
-				times, interval := asked[x.key], max(x.every, s.roundLength())
+				times, interval := asked[x.key], max(x.command.Every, s.roundLength())
 				if len(times) == 0 || times[0] > c.first {
 					t.Fatalf("%s is first asked at %v", x.key, times)
 				}
 				for i := 1; i < len(times); i++ {
 					switch gap := times[i] - times[i-1]; {
-					case c.late > 0 && gap > x.every+c.late:
+					case c.late > 0 && gap > x.command.Every+c.late:
 						t.Errorf("%s is not asked for %s", x.key, gap)
 					case gap > 3*interval:
 						t.Errorf("%s is not asked for %s, so that its readings are gone after three times %s", x.key, gap, interval)
@@ -122,10 +124,13 @@ func TestScheduleSpreadsCards(t *testing.T) {
 // A reading would be exported for longer than three of its intervals because of questions that are asked each hour.
 func TestRoundOfRareQuestions(t *testing.T) {
 	var s schedule
-	for range 40 {
-		s.questions = append(s.questions, &question{every: time.Hour, callAndBackoff: 5 * time.Second}, &question{every: time.Minute, callAndBackoff: 5 * time.Second, retry: time.Hour})
+	newQuestion := func(every, retry time.Duration) *question {
+		return &question{command: model.Command{Every: every}, callAndBackoff: 5 * time.Second, retry: retry}
 	}
-	s.questions = append(s.questions, &question{every: time.Minute, callAndBackoff: 5 * time.Second})
+	for range 40 {
+		s.questions = append(s.questions, newQuestion(time.Hour, 0), newQuestion(time.Minute, time.Hour))
+	}
+	s.questions = append(s.questions, newQuestion(time.Minute, 0))
 	if got := s.roundLength(); got > time.Minute {
 		t.Errorf("a round takes %s, though most questions are asked each hour", got)
 	}

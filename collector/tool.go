@@ -18,9 +18,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
-// stuckPause is how often it is looked whether a tool that outlived SIGKILL has gone.
-const stuckPause = time.Second
-
 // Runner runs one program of a vendor, one call at a time.
 type Runner interface {
 	// RunUntil ends the program when enough says so of what it has printed; nil for never.
@@ -46,7 +43,6 @@ type tool struct {
 	runs     map[string]run  // the last of each command
 }
 
-// run is how one run of a command went.
 type run struct {
 	duration time.Duration
 	success  bool
@@ -71,7 +67,7 @@ func (t *tool) askUntil(ctx context.Context, until time.Time) (hasInventory bool
 				}
 				continue
 			}
-			at = time.Now().Add(stuckPause) // no card is to blame for a call that could not begin
+			at = time.Now().Add(time.Second) // no card is to blame for a call that could not begin
 		}
 		if !ok || at.After(until) {
 			at = until
@@ -147,6 +143,11 @@ func (t *tool) ask(ctx context.Context, q question) answer {
 	t.health.setFailure(q.key, a.err)
 	if a.isRead { // else the known warnings hold
 		t.health.setWarnings(q.key.String(), a.report.Warnings)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !slices.ContainsFunc(t.schedule.questions, func(planned *question) bool { return planned.key == q.key }) { // it went while that was logged
+		t.health.forget(q.key)
 	}
 	return a
 }

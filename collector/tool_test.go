@@ -231,12 +231,12 @@ func TestModuleThatIsTakenOut(t *testing.T) {
 		network.set(func(context.Context, []string) (process.Output, error) {
 			return process.Output{Stderr: []byte("Optical module is not present.\n"), ExitCode: 20}, nil
 		})
-		asked := len(network.commands())
+		asked := network.callCount()
 		time.Sleep(time.Hour)
 		if diff := cmp.Diff(map[string]float64{"optical_present": 0}, optical()); diff != "" {
 			t.Errorf("without a module, want (-) and got (+) differ:\n%s", diff)
 		}
-		if n := len(network.commands()) - asked; n < 11 || n > 13 {
+		if n := network.callCount() - asked; n < 11 || n > 13 {
 			t.Errorf("asked %d times in an hour, want every five minutes", n)
 		}
 		if s := c.Statuses()[0]; !runs(t, c)["hccn_optical"].success || s.LeftOut.Count+int(s.Warnings) != 0 {

@@ -17,26 +17,43 @@ const tableName = "table"
 
 // vendorCollector collects the cards of one enabled vendor.
 type vendorCollector struct {
-	*vendorSource
-	poller  *poller[model.Snapshot]
-	samples sampleCache
+	VendorOptions
+	poller         *poller[model.Snapshot]
+	table, network *tool // the program with the main table, and that of the network ports: nil for none
+	processes      host.ProcessReader
+	containers     *containers // nil where it is off
+	samples        sampleCache
+
+	// Of the goroutine that polls.
+	report     model.Report    // the last main table, with what every poll adds to it
+	known      []model.Device  // cards of the last table, and the missing ones
+	placements host.Placements // where the processes of report run
+
+	mostSeen  atomic.Int64
+	announced atomic.Int64
 }
 
 func newVendorCollector(v VendorOptions, c *containers, o Options) *vendorCollector {
 	h := newHealth(v.Name, o.Logger)
 	newProgram := func(path string, network bool, classify model.Classifier) *tool {
 		commands := slices.DeleteFunc(slices.Clone(v.Commands), func(c model.Command) bool { return c.Network != network || !o.wants(c) })
-		r := o.NewRunner(process.Options{Path: path, Timeout: o.Timeout, Variables: o.Variables, Subreaper: o.Subreaper})
+		for i, c := range commands {
+			if c.Inventory && (c.Every == 0 || c.Every > o.InventoryInterval) { // as the flag says
+				commands[i].Every = o.InventoryInterval
+			}
+		}
+		r := o.NewRunner(process.Options{Path: path, Timeout: o.Timeout, Variables: o.Variables})
+		h.runners = append(h.runners, r)
 		return newTool(commands, r, classify, h, o)
 	}
 	v.Table.Inventory = true // its errors are those of the tool, and a part of it is no table
-	s := &vendorSource{VendorOptions: v, table: newProgram(v.Command, false, v.Classify), processes: newProcessReader(o), containers: c}
+	collector := &vendorCollector{VendorOptions: v, table: newProgram(v.Command, false, v.Classify), processes: newProcessReader(o), containers: c}
 	if v.Network != "" {
-		s.network = newProgram(v.Network, true, v.ClassifyNetwork)
+		collector.network = newProgram(v.Network, true, v.ClassifyNetwork)
 	}
-	p := newPoller(s, h, o)
-	p.between = s.between
-	return &vendorCollector{vendorSource: s, poller: p}
+	collector.poller = newPoller(h, o, collector.read)
+	collector.poller.between = collector.between
+	return collector
 }
 
 // run polls until ctx ends, then kills what still runs.
@@ -56,41 +73,15 @@ func (v *vendorCollector) run(ctx context.Context) {
 	wg.Wait()
 }
 
-// tools are the vendor's programs.
-func (v *vendorSource) tools() []*tool {
+func (v *vendorCollector) tools() []*tool {
 	if v.network == nil {
 		return []*tool{v.table}
 	}
 	return []*tool{v.table, v.network}
 }
 
-// status is the health of the collector with its children.
-func (v *vendorCollector) status() Status {
-	s := v.poller.health.Status()
-	for _, t := range v.tools() {
-		s.Stuck += t.runner.Stuck()
-	}
-	return s
-}
-
-// vendorSource is one vendor's cards as a source of snapshots.
-type vendorSource struct {
-	VendorOptions
-	table, network *tool // the program with the main table, and that of the network ports: nil for none
-	processes      host.ProcessReader
-	containers     *containers // nil where it is off
-
-	// Of the goroutine that polls.
-	report     model.Report    // the last main table, with what every poll adds to it
-	known      []model.Device  // cards of the last table, and the missing ones
-	placements host.Placements // where the processes of report run
-
-	mostSeen  atomic.Int64
-	announced atomic.Int64
-}
-
 // read asks for the main table and joins it with what the other commands have answered.
-func (v *vendorSource) read(ctx context.Context) (result[model.Snapshot], error) {
+func (v *vendorCollector) read(ctx context.Context) (result[model.Snapshot], error) {
 	start := time.Now()
 	var a answer
 	for _, args := range v.Table.Args(model.Device{}) {
@@ -119,11 +110,11 @@ func (v *vendorSource) read(ctx context.Context) (result[model.Snapshot], error)
 	s := v.merge()
 	warnings := a.report.Warnings
 	warnings.Join(s.Warnings)
-	return result[model.Snapshot]{value: s, taken: taken, warnings: warnings}, nil
+	return result[model.Snapshot]{s, taken, warnings}, nil
 }
 
 // between has the other commands asked. The cards of an inventory that has come are shown at once.
-func (v *vendorSource) between(ctx context.Context, until time.Time) *model.Snapshot {
+func (v *vendorCollector) between(ctx context.Context, until time.Time) *model.Snapshot {
 	if !v.table.askUntil(ctx, until) {
 		return nil
 	}
@@ -132,7 +123,7 @@ func (v *vendorSource) between(ctx context.Context, until time.Time) *model.Snap
 }
 
 // merge joins the last table with the inventories.
-func (v *vendorSource) merge() model.Snapshot {
+func (v *vendorCollector) merge() model.Snapshot {
 	s := model.Merge(v.report, v.table.inventory(), v.Resolve)
 	v.placements.AddTo(&s)
 	v.mostSeen.Store(max(v.mostSeen.Load(), int64(s.Seen)))
@@ -144,7 +135,7 @@ func (v *vendorSource) merge() model.Snapshot {
 }
 
 // expected is how many cards there ought to be; 0 while nothing is known.
-func (v *vendorSource) expected() int {
+func (v *vendorCollector) expected() int {
 	if v.ExpectedDevices > 0 {
 		return v.ExpectedDevices
 	}

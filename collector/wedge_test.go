@@ -39,10 +39,19 @@ func wedges() map[string]struct {
 	}
 }
 
+// sharedRunner makes the runners of collectors that run at the same time: they share the one who adopts orphans.
+func sharedRunner() func(process.Options) Runner {
+	subreaper := process.NewSubreaper()
+	return func(o process.Options) Runner {
+		o.Subreaper = subreaper
+		return process.NewRunner(o)
+	}
+}
+
 // After each wedge: the class is right, the scrape answered at once, the cards
 // are gone when stale, no process is left, and the collector recovers by itself.
 func TestWedgedTool(t *testing.T) {
-	shared := process.NewSubreaper()
+	shared := sharedRunner()
 	for _, v := range []struct{ vendor, tool, pattern, length string }{
 		{"metax", "mx-smi", "''", "900"},
 		{"nvidia", "nvidia-smi", "--query-gpu=*temperature.gpu*", "90"}, // a row that is whole is a card
@@ -61,7 +70,7 @@ func TestWedgedTool(t *testing.T) {
 	}
 }
 
-func testWedge(t *testing.T, shared *process.Subreaper, vendor, name, pattern, wedge string, reason failure.Reason) {
+func testWedge(t *testing.T, shared func(process.Options) Runner, vendor, name, pattern, wedge string, reason failure.Reason) {
 	t.Helper()
 	dir := t.TempDir()
 	table := filepath.Join(dir, "table.txt")
@@ -82,7 +91,7 @@ func testWedge(t *testing.T, shared *process.Subreaper, vendor, name, pattern, w
 	const timeout = 700 * time.Millisecond
 	c := New(Options{
 		Vendors:  []VendorOptions{{Vendor: vendorNamed(vendor), Command: tool}},
-		Interval: 100 * time.Millisecond, InventoryInterval: time.Hour, Timeout: timeout, Logger: log.NewNopLogger(), Subreaper: shared,
+		Interval: 100 * time.Millisecond, InventoryInterval: time.Hour, Timeout: timeout, Logger: log.NewNopLogger(), NewRunner: shared,
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup

@@ -4,7 +4,7 @@
 set -eu
 results=${RESULTS:-results}
 accelbench run --base-url "$URL" --dataset-path "$PROMPTS" --num-prompts "${REQUESTS:-500}" --max-concurrency 8 --quiet \
-	--slo 'ttft:p90<2s' --slo 'tpot:p90<100ms' --slo 'failures<1%' --output "$results"
+	--slo "ttft:p90<${TTFT:-2s}" --slo "tpot:p90<${TPOT:-100ms}" --slo 'failures<1%' --output "$results"
 if [ -n "${BASELINE:-}" ]; then
 	accelbench compare --fail-on 'ttft:p90>10%' --fail-on 'tpot:p90>5%' --fail-on 'failures>0.5%' "$BASELINE" "$results"
 fi

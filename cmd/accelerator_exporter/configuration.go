@@ -15,7 +15,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 )
 
-// configuration is what the probes' flags and the file say.
 type configuration struct {
 	targets []probe.Target // that are good
 	// unreadable are the files that are read later and cannot be read now.

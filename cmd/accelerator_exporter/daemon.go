@@ -18,7 +18,6 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 	"github.com/accelerator-exporter/accelerator_exporter/collector"
-	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
 // daemon is the running program: everything wired together.
@@ -54,7 +53,7 @@ func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
 	if err := d.prober.Apply(c.targets); err != nil {
 		return nil, err
 	}
-	d.targetCards = newTargetCards(process.FS(options.Procfs), d.hardware, d.prober)
+	d.targetCards = newTargetCards(options, d.hardware, d.prober)
 	d.registry.MustRegister(d.hardware, d.prober, d.targetCards, d.reloadOK, d.reloadAt,
 		versioncollector.NewCollector("accelerator_exporter"),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -62,7 +61,6 @@ func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
 	return d, nil
 }
 
-// logStart logs what is collected and probed.
 func (d *daemon) logStart(vendors []collector.VendorOptions, c configuration) {
 	level.Info(d.logger).Log("msg", "starting accelerator_exporter", "version", version.Info(), "build_context", version.BuildContext())
 	for _, v := range vendors {
@@ -88,9 +86,6 @@ func (d *daemon) warnUnreadable(c configuration) {
 	}
 }
 
-// stopTimeout is how long what was started may take to end once the web port is closed.
-const stopTimeout = 1500 * time.Millisecond
-
 // run serves until ctx ends or the listener fails, and then ends everything it
 // started.
 func (d *daemon) run(ctx context.Context, hangup <-chan os.Signal) error {
@@ -102,7 +97,16 @@ func (d *daemon) run(ctx context.Context, hangup <-chan os.Signal) error {
 	wg.Go(func() { d.hardware.Run(ctx) })
 	wg.Go(func() { d.prober.Run(ctx) })
 	wg.Go(func() { d.targetCards.run(ctx, d.settings.collector.Interval) })
-	wg.Go(func() { d.reloadOnHangup(ctx, hangup) })
+	wg.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-hangup:
+				_ = d.reload() // logged there
+			}
+		}
+	})
 	err := d.serve(ctx)
 	stop()
 	ended := make(chan struct{})
@@ -112,20 +116,9 @@ func (d *daemon) run(ctx context.Context, hangup <-chan os.Signal) error {
 	}()
 	select {
 	case <-ended:
-	case <-time.After(stopTimeout): // a file on a dead mount must not keep the program
+	case <-time.After(1500 * time.Millisecond): // a file on a dead mount must not keep the program
 	}
 	return err
-}
-
-func (d *daemon) reloadOnHangup(ctx context.Context, hangup <-chan os.Signal) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-hangup:
-			_ = d.reload() // logged there
-		}
-	}
 }
 
 // reload reads the configuration again. A bad one changes nothing.

@@ -39,7 +39,7 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("promtool", h.promtool)
 	t.Run("OpenMetrics", h.openMetrics)
 	t.Run("protobuf with native histograms", h.protobuf)
-	t.Run("10,000 scrapes", h.manyScrapes)
+	t.Run("4,000 scrapes", h.manyScrapes)
 	t.Run("the log's reader goes away", h.logReaderGone)
 	t.Run("SIGTERM", h.terminate)
 }

@@ -16,9 +16,10 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 	"github.com/accelerator-exporter/accelerator_exporter/collector"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/kube"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
-// settings are the flags as given.
 type settings struct {
 	logLevel, logFormat string
 
@@ -36,10 +37,9 @@ type settings struct {
 	probeOnce   bool
 }
 
-// vendorFlags are the flags of one vendor.
 type vendorFlags struct {
 	collector.VendorOptions
-	enabled, asked bool
+	enabled, isSet bool
 	named          bool // the command was given, not defaulted
 	namedNetwork   bool
 }
@@ -83,7 +83,7 @@ func (s *settings) vendorFlags(app *kingpin.Application) {
 		v.Vendor = k
 		name := "collector." + k.Name
 		app.Flag(name, fmt.Sprintf("Enable the %s collector. Default: enabled if %s is found.", k.Name, strings.Join(k.Tools, " or "))).
-			IsSetByUser(&v.asked).BoolVar(&v.enabled)
+			IsSetByUser(&v.isSet).BoolVar(&v.enabled)
 		app.Flag(name+".command", "Name or path of the vendor's tool. Giving one enables the collector.").
 			Default(k.Tools[0]).IsSetByUser(&v.named).StringVar(&v.Command)
 		app.Flag(name+".expected-devices", "Expected number of cards. 0: the highest number seen, or announced by the tool.").
@@ -115,7 +115,7 @@ func (s *settings) collectorFlags(app *kingpin.Application) {
 	app.Flag("kubernetes.pod-resources", "Socket of the kubelet's PodResources API, to expose which container was given which card. Default: none.").
 		PlaceHolder("SOCKET").StringVar(&o.PodResources)
 	app.Flag("kubernetes.trust-device-ids", "Vendor whose device plugin's ids are numbers of cards, such as ascend; not with volcano or HAMi. Repeatable.").
-		PlaceHolder("VENDOR").EnumsVar(&o.TrustDeviceIDs, collector.TrustedIDs()...)
+		PlaceHolder("VENDOR").EnumsVar(&o.TrustDeviceIDs, kube.Ascend)
 	app.Flag("path.sysfs", "sysfs mountpoint.").Default("/sys").StringVar(&o.Sysfs)
 	app.Flag("path.procfs", "procfs mountpoint. In a container without the host's PIDs: the host's, mounted read-only.").Default("/proc").StringVar(&o.Procfs)
 }
@@ -161,16 +161,16 @@ func (s *settings) check() error {
 func (s *settings) enabledVendors() []collector.VendorOptions {
 	var enabled []collector.VendorOptions
 	for _, v := range s.vendors {
-		tool, found := collector.Detect(v.Tools)
-		if v.asked && !v.enabled || !v.asked && !v.named && !found {
+		tool := process.FirstFound(v.Tools)
+		if v.isSet && !v.enabled || !v.isSet && !v.named && tool == "" {
 			continue
 		}
 		options := v.VendorOptions
-		if found && !v.named {
+		if tool != "" && !v.named {
 			options.Command = tool
 		}
 		if !v.namedNetwork {
-			options.Network, _ = collector.Detect(v.NetworkTools)
+			options.Network = process.FirstFound(v.NetworkTools)
 		}
 		enabled = append(enabled, options)
 	}

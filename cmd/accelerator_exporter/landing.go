@@ -5,7 +5,6 @@ import (
 	"embed"
 	"fmt"
 	htmltemplate "html/template"
-	"io"
 	"net/http"
 	"strings"
 	texttemplate "text/template"
@@ -32,7 +31,6 @@ var (
 // absent is what stands where nothing is known.
 const absent = "-"
 
-// landing is what the page shows.
 type landing struct {
 	Version, Metrics, Now string
 	Vendors               []vendorView
@@ -40,7 +38,6 @@ type landing struct {
 	Collectors            []collectorView
 }
 
-// vendorView is one vendor's cards.
 type vendorView struct {
 	Name, Summary string
 	Bad           bool   // not all are there and healthy
@@ -72,19 +69,16 @@ type probeView struct {
 // serveLanding shows the state of everything, from memory alone: as HTML to a client that
 // takes it, as browsers do and curl does not, else as text.
 func (d *daemon) serveLanding(w http.ResponseWriter, r *http.Request) {
-	var page interface {
-		Execute(w io.Writer, data any) error
-	} = landingText
-	kind := "text/plain; charset=utf-8"
+	write, kind := landingText.Execute, "text/plain; charset=utf-8"
 	if strings.Contains(r.Header.Get("Accept"), "text/html") {
-		page, kind = landingHTML, "text/html; charset=utf-8"
+		write, kind = landingHTML.Execute, "text/html; charset=utf-8"
 	}
 	h := w.Header()
 	h.Set("Content-Type", kind)
 	h.Set("Vary", "Accept")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'")
-	if err := page.Execute(w, d.landing(time.Now())); err != nil {
+	if err := write(w, d.landing(time.Now())); err != nil {
 		level.Debug(d.logger).Log("msg", "writing the landing page", "err", err)
 	}
 }

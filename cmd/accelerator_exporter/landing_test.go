@@ -88,12 +88,12 @@ func TestCardsSummary(t *testing.T) {
 	for want, c := range map[string]collector.Cards{
 		"nothing known yet":             {},
 		"nothing known now; 8 expected": {Expected: 8},
-		"2 of 2 cards, 2 healthy":       {Known: true, Devices: cards(ok, ok), Seen: 2, Expected: 2},
-		"2 of 2 cards":                  {Known: true, Devices: cards(nil, nil), Seen: 2},
-		"2 of 2 cards, 1 healthy":       {Known: true, Devices: cards(ok, nil), Seen: 2, Expected: 2}, // nothing is said of the other
-		"2 of 3 cards, 1 healthy":       {Known: true, Devices: cards(ok, broken), Seen: 2, Expected: 3},
-		"1 of 2 cards, 1 healthy; missing: 1 (Not Available: gone)": {Known: true, Devices: cards(ok, broken), Missing: cards(ok, broken)[1:], Seen: 1, Expected: 2},
-		"1 of 4 cards, 1 healthy; missing: 5, 6":                    {Known: true, Devices: cards(ok), Seen: 1, Expected: 4, Missing: []model.Device{{ID: "5"}, {ID: "6", Health: ok}}},
+		"2 of 2 cards, 2 healthy":       {Known: true, Snapshot: model.Snapshot{Devices: cards(ok, ok), Seen: 2}, Expected: 2},
+		"2 of 2 cards":                  {Known: true, Snapshot: model.Snapshot{Devices: cards(nil, nil), Seen: 2}},
+		"2 of 2 cards, 1 healthy":       {Known: true, Snapshot: model.Snapshot{Devices: cards(ok, nil), Seen: 2}, Expected: 2}, // nothing is said of the other
+		"2 of 3 cards, 1 healthy":       {Known: true, Snapshot: model.Snapshot{Devices: cards(ok, broken), Seen: 2}, Expected: 3},
+		"1 of 2 cards, 1 healthy; missing: 1 (Not Available: gone)": {Known: true, Snapshot: model.Snapshot{Devices: cards(ok, broken), Missing: cards(ok, broken)[1:], Seen: 1}, Expected: 2},
+		"1 of 4 cards, 1 healthy; missing: 5, 6":                    {Known: true, Snapshot: model.Snapshot{Devices: cards(ok), Missing: []model.Device{{ID: "5"}, {ID: "6", Health: ok}}, Seen: 1}, Expected: 4},
 	} {
 		got, bad := cardsSummary(c)
 		if got != want || bad != !strings.HasPrefix(want, "2 of 2") {
@@ -107,7 +107,7 @@ func TestLandingPageOfAHungTool(t *testing.T) {
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	cards := func(age time.Duration) landing {
 		return landing{
-			Vendors:    []vendorView{newVendorView(collector.Cards{Vendor: "metax", Known: true, Taken: now.Add(-age), Seen: 8, Expected: 8}, now, 10*time.Second)},
+			Vendors:    []vendorView{newVendorView(collector.Cards{Vendor: "metax", Known: true, Snapshot: model.Snapshot{Seen: 8}, Taken: now.Add(-age), Expected: 8}, now, 10*time.Second)},
 			Collectors: []collectorView{newCollectorView(collector.Status{Collector: "metax", Polled: true, LastReason: "timeout", LastError: "no answer", Hint: "a sick card?"})},
 		}
 	}
@@ -135,7 +135,7 @@ func TestLandingPageOfAHungTool(t *testing.T) {
 func TestLandingPageEscapes(t *testing.T) {
 	const evil = "<script>alert(1)</script>"
 	page := landing{
-		Vendors:    []vendorView{newVendorView(collector.Cards{Known: true, Devices: []model.Device{{ID: evil, Name: evil, Health: &model.Health{State: evil}}}}, time.Now(), time.Second)},
+		Vendors:    []vendorView{newVendorView(collector.Cards{Known: true, Snapshot: model.Snapshot{Devices: []model.Device{{ID: evil, Name: evil, Health: &model.Health{State: evil}}}}}, time.Now(), time.Second)},
 		Collectors: []collectorView{newCollectorView(collector.Status{LastError: evil, LeftOut: model.Warnings{Texts: []string{evil}, Count: 3}})},
 		Probes:     []probeView{newProbeView(probe.Status{Target: evil, Model: evil, Last: probe.Outcome{At: time.Now(), Failure: &openai.Failure{Detail: evil}}})},
 	}

@@ -71,7 +71,7 @@ func simulate(t *testing.T, interval time.Duration, log io.Writer, do func(s *si
 		}
 		flags.collector.NewRunner = s.runner
 		for i, v := range s.vendors() {
-			flags.vendors[i] = vendorFlags{VendorOptions: v, enabled: true, asked: true, named: true, namedNetwork: true}
+			flags.vendors[i] = vendorFlags{VendorOptions: v, enabled: true, isSet: true, named: true, namedNetwork: true}
 		}
 		s.run(flags, log, do)
 	})

@@ -14,31 +14,33 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 	"github.com/accelerator-exporter/accelerator_exporter/collector"
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	kernel "github.com/accelerator-exporter/accelerator_exporter/collector/host"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
-
-// lookupTimeout bounds finding out which host names are this machine's.
-const lookupTimeout = 2 * time.Second
 
 // targetCards joins the probed targets with the cards that serve them: the
 // configured ones, else those on which the process that listens at the target's
 // port, a child of it, or another process of its container holds memory.
 type targetCards struct {
-	hosts    process.LocalHosts
-	servers  process.ServerFinder
-	hardware *collector.Collector
-	prober   *probe.Prober
-	desc     *prometheus.Desc
+	hosts      process.LocalHosts
+	servers    process.ServerFinder
+	containers bool // whether those of processes may be looked at
+	hardware   *collector.Collector
+	prober     *probe.Prober
+	desc       *prometheus.Desc
 
 	mu    sync.Mutex
-	cards map[string][]collector.DeviceRef // by target
+	cards map[string]map[servingCard]bool // by target
 }
 
-func newTargetCards(procfs process.FS, hardware *collector.Collector, prober *probe.Prober) *targetCards {
+type servingCard struct {
+	vendor, device string
+}
+
+func newTargetCards(o collector.Options, hardware *collector.Collector, prober *probe.Prober) *targetCards {
 	return &targetCards{
-		hosts: process.LocalHosts{Lookup: net.DefaultResolver.LookupNetIP}, servers: process.ServerFinder{FS: procfs},
-		hardware: hardware, prober: prober,
+		hosts: process.LocalHosts{Lookup: net.DefaultResolver.LookupNetIP}, servers: process.ServerFinder{FS: process.FS(o.Procfs)},
+		containers: o.Containers && o.Processes, hardware: hardware, prober: prober,
 		desc: prometheus.NewDesc("accelerator_probe_target_device_info",
 			"Which cards serve a target, constant 1.", []string{"target", "vendor", "device"}, nil),
 	}
@@ -50,8 +52,8 @@ func (t *targetCards) Collect(ch chan<- prometheus.Metric) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for target, cards := range t.cards {
-		for _, c := range cards {
-			ch <- prometheus.MustNewConstMetric(t.desc, prometheus.GaugeValue, 1, target, c.Vendor, c.Device)
+		for c := range cards {
+			ch <- prometheus.MustNewConstMetric(t.desc, prometheus.GaugeValue, 1, target, c.vendor, c.device)
 		}
 	}
 }
@@ -76,56 +78,55 @@ func (t *targetCards) update(ctx context.Context) {
 		// What cannot be seen, for lack of rights or of a procfs, is left out.
 		byPort, _ = t.servers.Find(slices.Collect(maps.Values(ports)))
 	}
-	places, cards := t.hardware.Places(), map[string][]collector.DeviceRef{}
+	vendors, cards := t.hardware.Cards(), map[string]map[servingCard]bool{}
 	for _, target := range targets {
-		if refs := configured(target); len(refs) > 0 {
-			cards[target.Name()] = refs
-			continue
+		all := map[servingCard]bool{}
+		for vendor, devices := range target.Devices() {
+			for _, device := range devices {
+				all[servingCard{vendor, device}] = true
+			}
 		}
-		if server := byPort[ports[target.Name()]]; len(server.Processes) > 0 {
-			cards[target.Name()] = t.hardware.DevicesOf(t.serving(server, byPort, places))
+		if server, ok := byPort[ports[target.Name()]]; ok {
+			all = t.cardsOf(server, byPort, vendors)
 		}
+		cards[target.Name()] = all
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.cards = cards
 }
 
-// serving reports which processes are of a server: those behind its port, and where a listener
-// is in a container of a pod, all of that container that are not behind another target's port.
-// Engines of vLLM and workers of Ray may have another parent.
-func (t *targetCards) serving(server process.Server, all map[int]process.Server, places map[string]model.Container) func(pid string) bool {
-	behindAPort := map[string]bool{}
-	for _, s := range all {
+// cardsOf returns the cards on which processes of a server hold memory: those behind its port, and where a listener is
+// in a container of a pod, all of that container that are not behind another target's port. Engines of vLLM and workers
+// of Ray may have another parent.
+func (t *targetCards) cardsOf(server process.Server, byPort map[int]process.Server, vendors []collector.Cards) map[servingCard]bool {
+	isBehind := map[string]bool{} // the server's port, of the processes behind any, by PID
+	for _, s := range byPort {
 		for _, pid := range s.Processes {
-			behindAPort[strconv.Itoa(pid)] = true
+			isBehind[strconv.Itoa(pid)] = slices.Contains(server.Processes, pid)
 		}
 	}
 	type ids struct{ pod, container string }
 	own := map[ids]bool{}
-	if len(places) > 0 {
-		for _, pid := range server.Listeners {
-			at := t.hardware.ContainerOf(pid)
-			own[ids{at.PodUID, at.ID}] = at.PodUID != "" && at.ID != ""
+	for _, pid := range server.Listeners {
+		if t.containers {
+			c, _ := kernel.ReadContainer(t.servers.FS, pid)
+			own[ids{c.PodUID, c.ID}] = c.PodUID != "" && c.ID != ""
 		}
 	}
-	return func(pid string) bool {
-		number, _ := strconv.Atoi(pid)
-		at := places[pid]
-		return slices.Contains(server.Processes, number) || own[ids{at.PodUID, at.ID}] && !behindAPort[pid]
-	}
-}
-
-func configured(t probe.Target) []collector.DeviceRef {
-	var refs []collector.DeviceRef
-	for vendor, devices := range t.Devices() {
-		for _, device := range devices {
-			if ref := (collector.DeviceRef{Vendor: vendor, Device: device}); !slices.Contains(refs, ref) {
-				refs = append(refs, ref)
+	cards := map[servingCard]bool{}
+	for _, v := range vendors {
+		inOwn := map[string]bool{}
+		for _, p := range v.Placements {
+			inOwn[p.PID] = own[ids{p.Container.PodUID, p.Container.ID}]
+		}
+		for _, p := range v.Processes {
+			if isServer, isKnown := isBehind[p.PID]; isServer || !isKnown && inOwn[p.PID] {
+				cards[servingCard{v.Vendor, p.Device}] = true
 			}
 		}
 	}
-	return refs
+	return cards
 }
 
 // localPorts are the ports, by target, of those on this machine whose cards are not configured.
@@ -136,7 +137,7 @@ func (t *targetCards) localPorts(ctx context.Context, targets []probe.Target) ma
 			hosts = append(hosts, target.URL().Hostname())
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	local, ports := t.hosts.Among(ctx, hosts), map[string]int{}
 	for _, target := range targets {

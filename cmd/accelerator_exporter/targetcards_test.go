@@ -7,6 +7,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
+	"github.com/accelerator-exporter/accelerator_exporter/collector"
 )
 
 // TestOneNameOfAnEndpoint: a dashboard joins what a probe, a load test and its report
@@ -37,7 +38,7 @@ func TestOneNameOfAnEndpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ports := newTargetCards("", nil, nil).localPorts(t.Context(), []probe.Target{target})
+		ports := newTargetCards(collector.Options{}, nil, nil).localPorts(t.Context(), []probe.Target{target})
 		if got := strconv.Itoa(ports[target.Name()]); got != port {
 			t.Errorf("cards of %s: port %s, want %s", url, got, port)
 		}

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -23,9 +24,8 @@ usage: fakehost vllm [flags]      serve the stand-in of vLLM (see fakehost vllm 
                                   hccn_tool, of the cards of npu-smi, nvidia-smi, hy-smi,
                                   ixsmi, xpu_smi, mthreads-gmi or efsmi
 
-fakehost vllm and the tools share a folder, $FAKEHOST_STATE, by default fakehost-UID in
-the temporary folder, which only you may enter. What stands in its files holds from the
-next call on:
+fakehost vllm and the tools share a folder, $FAKEHOST_STATE, which only you may enter; without
+it the tools print an idle machine. What stands in its files holds from the next call on:
 
   mx-smi.card    npu-smi.card     what is wrong with cards, one a line: the card's number
                                   (left out: all cards), and unhealthy, hot, memory_full, ecc,
@@ -53,11 +53,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		name, rest = rest[0], rest[1:]
 		tool, isTool = smi.Find(name)
 	}
-	st, err := openState()
-	if err != nil {
-		fmt.Fprintf(stderr, "fakehost: %v\n", err)
-		return 1
-	}
+	st := state(cmp.Or(os.Getenv("FAKEHOST_STATE"), os.DevNull)) // below which there is nothing
 	var s server
 	switch {
 	case isTool:

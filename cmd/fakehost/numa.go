@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"slices"
 
-	nodes "github.com/accelerator-exporter/accelerator_exporter/collector/host"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/host"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
 )
 
 // numa is what a wrong binding costs the stand-in server.
@@ -25,23 +27,14 @@ func (n numa) factor() (float64, error) {
 	case !(n.penalty > 0) || math.IsInf(n.penalty, 0):
 		return 0, fmt.Errorf("--numa-penalty must be a number above 0, and is %g", n.penalty)
 	}
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, fmt.Errorf("reading where this process may run, for --numa-penalty: %w", err)
+	status, err1 := os.ReadFile("/proc/self/status")
+	own, _, err2 := host.ParseAllowed(string(status))
+	list, err3 := os.ReadFile(fmt.Sprintf("%s/devices/system/node/node%d/cpulist", n.sysfs, n.node))
+	near, err4 := cpulist.Parse(string(list), math.MaxUint16)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return 0, fmt.Errorf("reading whether this process may run off the CPUs of node %d, for --numa-penalty: %w", n.node, err)
 	}
-	cpus, _, err := nodes.ParseAllowed(string(status))
-	if err != nil {
-		return 0, fmt.Errorf("reading where this process may run, for --numa-penalty: %w", err)
-	}
-	machine, err := nodes.ReadNUMA(n.sysfs)
-	if err != nil {
-		return 0, fmt.Errorf("for --numa-penalty: %w", err)
-	}
-	at := slices.IndexFunc(machine.Nodes, func(one nodes.Node) bool { return one.ID == n.node })
-	if at < 0 || machine.Nodes[at].CPUs == nil {
-		return 0, fmt.Errorf("the CPUs of node %d could not be read below %s, for --numa-penalty", n.node, n.sysfs)
-	}
-	if slices.ContainsFunc(cpus, func(cpu int) bool { return !slices.Contains(machine.Nodes[at].CPUs, cpu) }) {
+	if slices.ContainsFunc(own, func(cpu int) bool { return !slices.Contains(near, cpu) }) {
 		return n.penalty, nil
 	}
 	return 1, nil

@@ -20,7 +20,7 @@ func TestPaceServes(t *testing.T) {
 	address, ended := make(chan string, 1), make(chan error, 1)
 	s := &server{listen: "127.0.0.1:0", gap: time.Minute}
 	go func() {
-		ended <- s.serve(ctx, state{}, log.LoggerFunc(func(keyvals ...any) error {
+		ended <- s.serve(ctx, "", log.LoggerFunc(func(keyvals ...any) error {
 			address <- keyvals[3].(string)
 			return nil
 		}))

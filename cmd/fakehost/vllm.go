@@ -5,13 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -30,7 +33,6 @@ type server struct {
 	gap        time.Duration // above 0: streams on a fixed schedule, no engine
 }
 
-// paceFlags are those of fakehost pace.
 func (s *server) paceFlags(app *kingpin.Application) {
 	app.Flag("listen-address", "Address on which to serve.").Default("127.0.0.1:8000").StringVar(&s.listen)
 	app.Flag("model", "Name of the model.").Default("pace").StringVar(&s.config.Model)
@@ -43,7 +45,6 @@ func (s *server) paceFlags(app *kingpin.Application) {
 	})
 }
 
-// vllmFlags are those of fakehost vllm.
 func (s *server) vllmFlags(app *kingpin.Application) {
 	c, d := &s.config, fakevllm.DefaultConfig()
 	app.Flag("listen-address", "Address on which to serve.").Default("127.0.0.1:8000").StringVar(&s.listen)
@@ -62,6 +63,24 @@ func (s *server) vllmFlags(app *kingpin.Application) {
 	app.Flag("numa-penalty", "Factor by which the model is slower while the process may run on CPUs off the node of its cards.").Default("1").Float64Var(&s.numa.penalty)
 	app.Flag("numa-node", "NUMA node of its cards.").Default("0").IntVar(&s.numa.node)
 	app.Flag("path.sysfs", "sysfs mountpoint, or a made-up tree with the CPUs of that node.").Default("/sys").StringVar(&s.numa.sysfs)
+}
+
+// run is fakehost called with a server's name. It returns the exit status.
+func (s *server) run(name, help string, flags func(*kingpin.Application), st state, args []string, stderr io.Writer) int {
+	app := kingpin.New(name, help)
+	app.UsageWriter(os.Stdout)
+	flags(app)
+	if _, err := app.Parse(args); err != nil {
+		fmt.Fprintf(stderr, "%s: %v, try --help\n", name, err)
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := s.serve(ctx, st, log.NewLogfmtLogger(log.NewSyncWriter(stderr))); err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		return 1
+	}
+	return 0
 }
 
 // serve runs the server until ctx ends. One with an engine writes its load for the tools.
@@ -125,7 +144,7 @@ func (s *server) share(ctx context.Context, st state, standIn *fakevllm.Server, 
 		}
 		if err := st.writeLoad(cardLoad(standIn.Load())); err != nil && !logged {
 			logged = true
-			_ = logger.Log("msg", "failed to write the load: mx-smi and npu-smi will print an idle machine", "err", err)
+			_ = logger.Log("msg", "cannot write the load into $FAKEHOST_STATE: the tools print an idle machine", "err", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -82,5 +82,8 @@ func isCut(blocks []smitext.Block, isTorn bool) bool {
 	if last == 0 {
 		return isTorn
 	}
+	if state := blocks[last].Value("health"); state != "" && !strings.EqualFold(state, "true") {
+		return false // a sick card may print less than the others
+	}
 	return !slices.ContainsFunc(blocks[:last], func(b smitext.Block) bool { return lastWord(b) == lastWord(blocks[last]) })
 }

@@ -28,7 +28,7 @@ var (
 	banner    = regexp.MustCompile(`(?m)^.*System Management Interface.*$`)
 	queryCard = regexp.MustCompile(`(?m)^\s*DEV ID \d`)
 	// The frame of 1.20.0 has a * for each bar at its edges.
-	star = regexp.MustCompile(`(?m)^[ \t]*\*|\*[ \t\r]*$`)
+	wildcard = regexp.MustCompile(`(?m)^[ \t]*\*|\*[ \t\r]*$`)
 	// Before 1.6 a blank stands between power and limit, in spite of the header's slash.
 	power = regexp.MustCompile(`(\dW) +(\d)`)
 )
@@ -63,5 +63,5 @@ func readTable(r *model.Report, out []byte) error {
 		Outside: func(smitext.Line) error { return nil },
 		Report:  r,
 	}
-	return reader.Read(power.ReplaceAll(star.ReplaceAll(out, []byte("|")), []byte("$1/$2")))
+	return reader.Read(power.ReplaceAll(wildcard.ReplaceAll(out, []byte("|")), []byte("$1/$2")))
 }

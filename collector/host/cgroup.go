@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"regexp"
 	"strings"
@@ -19,32 +20,32 @@ var (
 // count, else those that name a container. LXC has names but no ids, so its processes are
 // the host's.
 func parseCgroup(text string) (model.Container, error) {
-	var inPod, plain model.Container
-	plainAgree := true
+	var all, inPod []model.Container
 	for line := range strings.Lines(text) {
 		path, ok := cgroupPath(strings.TrimSuffix(line, "\n"))
 		if !ok {
 			return model.Container{}, errNoCgroupFile
 		}
 		c, err := parseCgroupPath(path)
-		switch {
-		case err != nil:
+		if err != nil {
 			return model.Container{}, err
-		case c.PodUID != "":
-			if !mergeIDs(&inPod, c) {
-				return model.Container{}, errCgroupsDisagree
-			}
-		case c.ID != "":
-			plainAgree = mergeIDs(&plain, c) && plainAgree
+		}
+		all = append(all, c)
+		if c.PodUID != "" {
+			inPod = append(inPod, c)
 		}
 	}
-	switch {
-	case inPod.PodUID != "":
-		return inPod, nil
-	case !plainAgree:
-		return model.Container{}, errCgroupsDisagree
+	if len(inPod) > 0 {
+		all = inPod
 	}
-	return plain, nil
+	var found model.Container
+	for _, c := range all {
+		if found.PodUID != "" && c.PodUID != found.PodUID || found.ID != "" && c.ID != "" && c.ID != found.ID {
+			return model.Container{}, errCgroupsDisagree
+		}
+		found.PodUID, found.ID = c.PodUID, cmp.Or(c.ID, found.ID)
+	}
+	return found, nil
 }
 
 // cgroupPath returns the path of a line such as 4:memory:/path or 0::/path.
@@ -53,18 +54,6 @@ func cgroupPath(line string) (string, bool) {
 	_, path, ok := strings.Cut(rest, ":")
 	isNumber := strings.Trim(number, "0123456789") == "" && number != ""
 	return strings.TrimSuffix(path, " (deleted)"), ok && isNumber && strings.HasPrefix(path, "/")
-}
-
-// mergeIDs adds the ids of another hierarchy, and reports false where they disagree.
-func mergeIDs(c *model.Container, other model.Container) bool {
-	if c.PodUID != "" && c.PodUID != other.PodUID || c.ID != "" && other.ID != "" && c.ID != other.ID {
-		return false
-	}
-	c.PodUID = other.PodUID
-	if other.ID != "" {
-		c.ID = other.ID
-	}
-	return true
 }
 
 // parseCgroupPath takes the first pod level from the left and the container directly below

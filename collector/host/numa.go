@@ -5,6 +5,7 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -47,17 +48,18 @@ type NUMA struct {
 // when it has no NUMA nodes. A file that cannot be read costs its own readings only and is
 // a warning.
 func ReadNUMA(sysfs string) (NUMA, error) {
-	if _, err := os.Stat(sysfs); err != nil {
-		return NUMA{}, failure.Errorf(failure.NotFound, "reading NUMA nodes below %q: %w", sysfs, failure.Cause(err))
-	}
 	ids, err := nodeIDs(sysfs)
-	switch {
+	reason := failure.Unsupported
+	switch _, missing := os.Stat(sysfs); {
+	case missing != nil:
+		reason, err = failure.NotFound, missing
 	case errors.Is(err, fs.ErrPermission):
-		return NUMA{}, failure.Errorf(failure.Permission, "reading NUMA nodes: %w", failure.Cause(err))
-	case err != nil:
-		return NUMA{}, failure.Errorf(failure.Unsupported, "reading NUMA nodes: %w", failure.Cause(err))
-	case len(ids) == 0:
-		return NUMA{}, failure.Errorf(failure.Unsupported, "reading NUMA nodes: the kernel shows none in %s", nodeDir)
+		reason = failure.Permission
+	case err == nil && len(ids) == 0:
+		err = errors.New("the kernel shows none in " + nodeDir)
+	}
+	if err != nil {
+		return NUMA{}, failure.Errorf(reason, "reading NUMA nodes below %q: %w", sysfs, failure.Cause(err))
 	}
 	var n NUMA
 	for _, id := range ids {
@@ -173,8 +175,84 @@ func pciNode(sysfs, busID string) (int, bool) {
 	return parseID(strings.TrimSpace(string(text))) // -1 is "unknown"
 }
 
-// parseID reads the number of a node.
 func parseID(s string) (int, bool) {
 	n, err := strconv.ParseUint(s, 10, 16)
 	return int(n), err == nil
+}
+
+// parseMeminfo reads the memory of a node, in bytes; nothing for a node without any. A line
+// looks like
+//
+//	Node 0 MemTotal:       65536000 kB
+func parseMeminfo(text string) (model.Readings, error) {
+	bytes := map[string]float64{}
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) != 5 || f[0] != "Node" || f[4] != "kB" {
+			continue
+		}
+		n, err := strconv.ParseUint(f[3], 10, 53) // which a float64 holds exactly
+		if err != nil {
+			return nil, fmt.Errorf("%.60q is no size", f[2]+" "+f[3])
+		}
+		bytes[f[2]] = float64(n) * 1024
+	}
+	total, hasTotal := bytes["MemTotal:"]
+	free, hasFree := bytes["MemFree:"]
+	switch {
+	case !hasTotal || !hasFree || free > total:
+		return nil, errors.New("no MemTotal with MemFree")
+	case total == 0:
+		return nil, nil
+	}
+	return model.Readings{
+		{Metric: "numa_memory_total_bytes", Value: total},
+		{Metric: "numa_memory_free_bytes", Value: free},
+		{Metric: "numa_memory_used_bytes", Value: total - free},
+	}, nil
+}
+
+// parseDistances reads one figure for each of the nodes in all, in that order: 10
+// is local, 255 unreachable.
+func parseDistances(text string, all []int) (model.Readings, error) {
+	f := strings.Fields(text)
+	if len(f) != len(all) {
+		return nil, fmt.Errorf("%d figures for %d nodes", len(f), len(all))
+	}
+	var rs model.Readings
+	for i, id := range all {
+		d, err := strconv.ParseUint(f[i], 10, 8)
+		if err != nil || d == 0 {
+			return nil, fmt.Errorf("%.60q is no distance", f[i])
+		}
+		rs = append(rs, model.Reading{Metric: "numa_distance", Labels: []string{strconv.Itoa(id)}, Value: float64(d)})
+	}
+	return rs, nil
+}
+
+// allocationResults are what numastat counts, and the label that each is exported with.
+var allocationResults = map[string]string{
+	"numa_hit": "hit", "numa_miss": "miss", "numa_foreign": "foreign",
+	"interleave_hit": "interleave_hit", "local_node": "local_node", "other_node": "other_node",
+}
+
+// parseNumastat reads lines of a name and a count of pages since boot.
+func parseNumastat(text string) (model.Readings, error) {
+	var rs model.Readings
+	for line := range strings.Lines(text) {
+		name, count, _ := strings.Cut(strings.TrimSpace(line), " ")
+		result := allocationResults[name]
+		if result == "" {
+			continue
+		}
+		n, err := strconv.ParseUint(count, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%.60q is no count of pages", line)
+		}
+		rs.Add(model.Reading{Metric: "numa_allocations_total", Labels: []string{result}, Value: float64(n)})
+	}
+	if len(rs) == 0 {
+		return nil, errors.New("no counts")
+	}
+	return rs, nil
 }

@@ -15,10 +15,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
-// maxMaps is the most that is read of a process's numa_maps, in bytes: some 100,000
-// mappings, where the kernel's usual limit is 65,530.
-const maxMaps = 16 << 20
-
 // nodeMemory is on which nodes the memory of processes lies.
 type nodeMemory struct {
 	bytes    map[string]map[int]float64 // by PID and node
@@ -55,16 +51,12 @@ func (r *ProcessReader) sumAll(processes map[string]listedProcess) nodeMemory {
 // and counts pages of the size at its end. A line that cannot be read is an error, since a
 // part of the sum would look like all of it.
 func sumNUMAMaps(r io.Reader) (map[int]float64, error) {
-	limited := &io.LimitedReader{R: r, N: maxMaps + 1}
-	lines := bufio.NewScanner(limited)
+	lines := bufio.NewScanner(r)
 	bytesOn := map[int]float64{}
 	for lines.Scan() {
 		if err := addMapping(bytesOn, lines.Text()); err != nil {
 			return nil, err
 		}
-	}
-	if limited.N <= 0 {
-		return nil, fmt.Errorf("more than %d bytes", maxMaps)
 	}
 	if err := lines.Err(); err != nil {
 		return nil, err

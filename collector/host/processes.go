@@ -46,7 +46,6 @@ type Placements struct {
 	memory         nodeMemory
 }
 
-// listedProcess is what the kernel shows of a process.
 type listedProcess struct {
 	pid         int
 	start       uint64 // clock ticks after boot
@@ -55,15 +54,15 @@ type listedProcess struct {
 }
 
 // Read reads the files of the listed processes. It is called at once after the tool's list,
-// so that a number has least time to become another process's; asked is when the tool was
+// so that a number has least time to become another process's; toolStart is when the tool was
 // started. NUMA nodes do not wait for the files of processes, one of which may hang.
-func (r *ProcessReader) Read(listed []model.Process, asked time.Time) Placements {
+func (r *ProcessReader) Read(listed []model.Process, toolStart time.Time) Placements {
 	numa, err := ReadNUMA(r.Sysfs)
 	withPlacement := r.Placement && err == nil // otherwise the collector numa says why
 	if !r.Containers && !withPlacement {
 		return Placements{sysfs: r.Sysfs, numa: numa}
 	}
-	found, inTime := r.files.read(r.Timeout, func() Placements { return r.readAll(listed, asked) })
+	found, inTime := r.files.read(r.Timeout, func() Placements { return r.readAll(listed, toolStart) })
 	if !inTime {
 		found.Err = failure.Errorf(failure.Timeout, "reading the files of processes: no end within %s", r.Timeout)
 	}
@@ -79,7 +78,7 @@ func (r *ProcessReader) Read(listed []model.Process, asked time.Time) Placements
 }
 
 // readAll reads all listed processes, and the names of their pods.
-func (r *ProcessReader) readAll(listed []model.Process, asked time.Time) Placements {
+func (r *ProcessReader) readAll(listed []model.Process, toolStart time.Time) Placements {
 	found := Placements{processes: map[string]listedProcess{}}
 	if found.Err = checkProcfs(r.Procfs); found.Err != nil {
 		return found
@@ -90,7 +89,7 @@ func (r *ProcessReader) readAll(listed []model.Process, asked time.Time) Placeme
 			continue
 		}
 		seen[p.PID] = true
-		if one, ok := r.readProcess(p.PID, asked, &found.Warnings); ok {
+		if one, ok := r.readProcess(p.PID, toolStart, &found.Warnings); ok {
 			found.processes[p.PID] = one
 		}
 	}
@@ -101,16 +100,16 @@ func (r *ProcessReader) readAll(listed []model.Process, asked time.Time) Placeme
 // readProcess reads a process that began before the tool was asked; a younger one has the
 // number of one that has ended. It reports false where there is none, or another one at the
 // end.
-func (r *ProcessReader) readProcess(printed string, asked time.Time, w *model.Warnings) (p listedProcess, ok bool) {
+func (r *ProcessReader) readProcess(printed string, toolStart time.Time, w *model.Warnings) (p listedProcess, ok bool) {
 	pid, _ := strconv.Atoi(printed)
 	before, ok := r.Procfs.Stat(pid)
-	if !ok || strconv.Itoa(pid) != printed || before.Began().After(asked) {
+	if !ok || strconv.Itoa(pid) != printed || process.Began(before).After(toolStart) {
 		return listedProcess{}, false
 	}
-	p = listedProcess{pid: pid, start: before.Start}
+	p = listedProcess{pid: pid, start: before.Starttime}
 	var err error
 	if r.Containers {
-		p.container, err = readContainer(r.Procfs, pid)
+		p.container, err = ReadContainer(r.Procfs, pid)
 	}
 	if r.Placement {
 		// One that cannot be read is counted as not known.
@@ -130,17 +129,11 @@ func (r *ProcessReader) readProcess(printed string, asked time.Time, w *model.Wa
 // isStill reports whether the process has not ended.
 func (r *ProcessReader) isStill(p listedProcess) bool {
 	now, ok := r.Procfs.Stat(p.pid)
-	return ok && now.Start == p.start
+	return ok && now.Starttime == p.start
 }
 
-// ContainerOf reads the ids of the pod and container that a process is in; zero
-// where it is in none, or that is not known.
-func ContainerOf(procfs process.FS, pid int) model.Container {
-	c, _ := readContainer(procfs, pid)
-	return c
-}
-
-func readContainer(procfs process.FS, pid int) (model.Container, error) {
+// ReadContainer reads the ids of the pod and container that a process is in, zero where it is in none.
+func ReadContainer(procfs process.FS, pid int) (model.Container, error) {
 	text, err := os.ReadFile(processFile(procfs, pid, "cgroup"))
 	if err != nil {
 		return model.Container{}, fmt.Errorf("reading its cgroup: %w", failure.Cause(err))

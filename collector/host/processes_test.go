@@ -67,8 +67,8 @@ func TestContainers(t *testing.T) {
 	if diff := cmp.Diff(warnings, found.Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
-	if got := ContainerOf(r.Procfs, 100); got != (model.Container{ID: a, PodUID: uidA}) {
-		t.Errorf("ContainerOf: %+v", got)
+	if got, err := ReadContainer(r.Procfs, 100); got != (model.Container{ID: a, PodUID: uidA}) || err != nil {
+		t.Errorf("ReadContainer: %+v, %v", got, err)
 	}
 }
 
@@ -80,7 +80,7 @@ func TestNumbersUsedAgain(t *testing.T) {
 	procfs := processtest.Host(t, map[int]processtest.Process{100: old, 200: old})
 	r := ProcessReader{Procfs: process.FS(procfs), PodLogs: t.TempDir(), Containers: true, Timeout: time.Minute}
 	st, _ := r.Procfs.Stat(100)
-	if found := r.Read(listed("100"), st.Began().Add(-time.Hour)); len(found.processes) > 0 {
+	if found := r.Read(listed("100"), process.Began(st).Add(-time.Hour)); len(found.processes) > 0 {
 		t.Errorf("began after the tool was asked: %+v", found.processes)
 	}
 	// The reader of a pipe waits while the process is replaced by another one.

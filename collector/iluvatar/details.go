@@ -16,7 +16,7 @@ func commands() []model.Command {
 		{Name: "details", Inventory: true, Every: 30 * time.Second, Args: whole, Parse: parseXML},
 		// Not published either: the words of its help are those of nvidia-smi's matrix.
 		{Name: "topology", Inventory: true, Args: model.SameArgs([]string{"topo", "-m"}), Parse: model.IgnoreCards(parseTopology)},
-		{Name: "temp", Lean: true, Every: time.Minute, Args: model.SameArgs(newQuery(fieldMemory).Args()), Parse: parseMemory},
+		{Name: "temp", Lean: true, Every: time.Minute, When: isThere, Args: model.SameArgs(newQuery(fieldMemory).Args()), Parse: parseMemory},
 	}
 }
 

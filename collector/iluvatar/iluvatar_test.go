@@ -24,8 +24,10 @@ const captures = "../../../shared/captures/ixsmi"
 // cards are those of the fixtures, the third of which is lost. The first two have the bus ids of the captured XML too.
 func cards() []model.Device {
 	return []model.Device{
-		{ID: "0", BusID: "00000000:0c:00.0"}, {ID: "1", BusID: "00000000:0F:00.0"},
-		{ID: "2", BusID: "00000000:1A:00.0", Health: &model.Health{State: "65535W"}}, {ID: "3", BusID: "00000000:1D:00.0"},
+		{ID: "0", BusID: "00000000:0c:00.0"},
+		{ID: "1", BusID: "00000000:0F:00.0"},
+		{ID: "2", BusID: "00000000:1A:00.0", Health: &model.Health{State: "65535W"}},
+		{ID: "3", BusID: "00000000:1D:00.0"},
 	}
 }
 
@@ -50,7 +52,7 @@ func parsers(name string, text []byte) []modeltest.Parse {
 	return []modeltest.Parse{ParseTable}
 }
 
-func TestGolden(t *testing.T) { modeltest.Golden(t, *update, parsers) }
+func TestGolden(t *testing.T)   { modeltest.Golden(t, *update, parsers) }
 func TestCaptures(t *testing.T) { modeltest.Captures(t, *update, captures, parsers) }
 
 // After a reset a lost card is gone, and a card behind it has its number: whoever goes to the machine must find the right
@@ -86,6 +88,7 @@ func TestClassify(t *testing.T) {
 		"Failed to initialize IXML: Insufficient Permissions\n":                                                             failure.Permission,
 		"Failed to initialize IXML: Unknown Error\n":                                                                        failure.Driver,
 		"Unable to open /dev/iluvatar0: Permission denied\n":                                                                failure.Permission,
+
 		"No devices were found\n":                                                   failure.NoDevice,
 		"Field \"gpu.power.draw\" is not a valid field to query.\n\n":               failure.Unsupported,
 		"Invalid combination of input arguments. Please run 'ixsmi -h' for help.\n": failure.Unsupported,

@@ -3,6 +3,8 @@ package iluvatar
 import (
 	"bytes"
 	"encoding/xml"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
@@ -48,11 +50,18 @@ type element struct {
 	Elements []element `xml:",any"`
 }
 
+// processName is a command line, which is printed as it is: it may hold what looks like an element.
+var processName = regexp.MustCompile(`<process_name>(.*)</process_name>`)
+
 // readAnswer reads the cards of an answer. The decoder keeps none whose end is cut off. It fails with failure.Parse
 // where there is no whole card, and with failure.NoDevice where the tool has none.
 func readAnswer(out []byte) (a answer, r model.Report, err error) {
+	out = processName.ReplaceAllFunc(out, func(name []byte) []byte {
+		var text bytes.Buffer
+		_ = xml.EscapeText(&text, processName.FindSubmatch(name)[1])
+		return slices.Concat([]byte("<process_name>"), text.Bytes(), []byte("</process_name>"))
+	})
 	decoder := xml.NewDecoder(bytes.NewReader(out))
-	decoder.Strict = false // an & in a command line is one
 	err = decoder.Decode(&a)
 	switch {
 	case len(a.Cards) == 0 && err == nil:
@@ -94,8 +103,9 @@ func parseXML(out []byte, cards []model.Device) (model.Report, error) {
 		}
 		r.Listed = append(r.Listed, d)
 		for _, p := range g.Processes {
+			program, _, _ := strings.Cut(p.Name, " ") // arguments may hold a key
 			row := smitext.Block{Text: p.PID, Entries: []smitext.Entry{
-				{Word: smitext.PID, Value: p.PID}, {Word: smitext.ProcessName, Value: p.Name}, {Word: smitext.ProcessMemory, Value: p.Memory},
+				{Word: smitext.PID, Value: p.PID}, {Word: smitext.ProcessName, Value: program}, {Word: smitext.ProcessMemory, Value: p.Memory},
 			}}
 			row.AddProcess(&r, card.ID)
 		}

@@ -20,9 +20,14 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // cards are those that the main table showed before the others were asked: of the fixtures, and of the captures.
 func cards() []model.Device {
 	return []model.Device{
-		{ID: "0", BusID: "0000:08:00.0"}, {ID: "1", BusID: "0000:09:00.0"},
-		{ID: "2", BusID: "00000000:01:00.0"}, {ID: "3", BusID: "00000000:21:00.0"}, {ID: "4", BusID: "00000000:4E:00.0"},
-		{ID: "5", BusID: "00000000:03:00.0"}, {ID: "6", BusID: "00000000:16:00.0"}, {ID: "7", BusID: "00000000:3C:00.0"},
+		{ID: "0", BusID: "0000:08:00.0"},
+		{ID: "1", BusID: "0000:09:00.0"},
+		{ID: "2", BusID: "00000000:01:00.0"},
+		{ID: "3", BusID: "00000000:21:00.0"},
+		{ID: "4", BusID: "00000000:4E:00.0"},
+		{ID: "5", BusID: "00000000:03:00.0"},
+		{ID: "6", BusID: "00000000:16:00.0"},
+		{ID: "7", BusID: "00000000:3C:00.0"},
 	}
 }
 

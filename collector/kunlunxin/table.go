@@ -146,7 +146,7 @@ func parseMachine(out []byte, cards []model.Device) (r model.Report, err error) 
 		values := field.FindAllString(line, -1)
 		switch {
 		case len(values) == 0:
-		case len(values) < 22 || !machineLine.MatchString(line) || !smitext.IsIndex(values[2]) || !strings.HasSuffix(line, "\n"):
+		case len(values) < 22 || values[21][0] != '"' || !machineLine.MatchString(line) || !smitext.IsIndex(values[2]) || !strings.HasSuffix(line, "\n"):
 			r.Warn("a line that is no whole card: %.120q", strings.TrimSpace(line))
 		default:
 			b := machineBlock(values)

@@ -28,7 +28,7 @@ var driverTitle = regexp.MustCompile(`Driver Version:[^\n]*`)
 // the words of the system and of programs that do not know an option.
 func classify(text []byte) (failure.Reason, string, bool) {
 	return smitext.Match(driverTitle.ReplaceAll(text, nil), append(smitext.LoaderPatterns(), []smitext.Pattern{
-		{Text: "Intel", Reason: failure.Parse}, // its tool has the same name
+		{Text: "Intel XPU", Reason: failure.Parse}, // its tool has the same name
 		{Text: "permission", Reason: failure.Permission},
 		{Text: "no device", Reason: failure.NoDevice},
 		{Text: "not found any device", Reason: failure.NoDevice},

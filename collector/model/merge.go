@@ -67,7 +67,6 @@ func Merge(table Report, sides []Report, resolve Resolver) Snapshot {
 	return m.Snapshot
 }
 
-// merger is a Snapshot in the making.
 type merger struct {
 	Snapshot
 	byID    map[string]int // indexes of Devices
@@ -122,7 +121,7 @@ func (m *merger) addListed(listed []Device) {
 			continue
 		}
 		if l.Health == nil || l.Health.OK {
-			m.addMissing(l)
+			m.Missing = append(m.Missing, l)
 			continue
 		}
 		if m.has(l.ID) {
@@ -132,15 +131,6 @@ func (m *merger) addListed(listed []Device) {
 		m.byID[l.ID] = len(m.Devices)
 		m.Devices = append(m.Devices, l)
 	}
-}
-
-// addMissing keeps one entry a card, of which each inventory may know a part.
-func (m *merger) addMissing(l Device) {
-	if i := slices.IndexFunc(m.Missing, func(d Device) bool { return d.IsSame(&l) }); i >= 0 {
-		m.Missing[i].identify(l)
-		return
-	}
-	m.Missing = append(m.Missing, l)
 }
 
 // identify takes what is not known of a card from another report of it.
@@ -176,4 +166,31 @@ func (m *merger) addLinks(links []Link) {
 		seen[key] = true
 		m.Links = append(m.Links, Link{Device: id, Peer: peer, Type: l.Type})
 	}
+}
+
+// Missing returns the known cards that the main table lacks, in the order of known and at most limit of them. Each entry
+// may know a part of a card, and makes one with the others.
+func Missing(table, known []Device, limit int) []Device {
+	var missing []Device
+	for _, d := range known {
+		isSame := func(other Device) bool { return d.IsSame(&other) }
+		if slices.ContainsFunc(table, isSame) {
+			continue
+		}
+		if i := slices.IndexFunc(missing, isSame); i >= 0 {
+			missing[i].identify(d)
+		} else if len(missing) < limit {
+			missing = append(missing, d)
+		}
+	}
+	return missing
+}
+
+// IsSame compares bus ids and UUIDs, and numbers only where a bus id is not known: numbers move up when a card falls off
+// the bus. The domain of a bus id may have more zeros before it.
+func (d *Device) IsSame(other *Device) bool {
+	sameBus := d.BusID != "" && strings.EqualFold(strings.TrimLeft(d.BusID, "0"), strings.TrimLeft(other.BusID, "0"))
+	sameUUID := d.UUID != "" && d.UUID == other.UUID
+	sameNumber := d.ID == other.ID && (d.BusID == "" || other.BusID == "")
+	return sameBus || sameUUID || sameNumber
 }

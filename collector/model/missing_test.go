@@ -21,6 +21,7 @@ func TestMissing(t *testing.T) {
 		{"one is gone", []model.Device{a, c}, []model.Device{a, b, c}, 1, []model.Device{b}},
 		{"the numbers moved up", []model.Device{a, numbered(c, "1")}, []model.Device{a, b, c}, 1, []model.Device{b}},
 		{"the tool writes bus ids in another case", []model.Device{device("0", "0000:0A:00.0")}, []model.Device{a}, 1, nil},
+		{"each inventory knows a part", nil, []model.Device{{ID: "0", UUID: "x"}, a}, 2, []model.Device{{ID: "0", BusID: a.BusID, UUID: "x"}}},
 		{"known twice", []model.Device{a}, []model.Device{b, b}, 2, []model.Device{b}},
 		{"no more than are expected, the newest knowledge first", nil, []model.Device{a, b, c}, 2, []model.Device{a, b}},
 		{"more cards than expected", []model.Device{a, b}, []model.Device{c}, -1, nil},

@@ -47,7 +47,7 @@ func parseError(out []byte) (model.Report, error) {
 	return report, err
 }
 
-func TestGolden(t *testing.T) { modeltest.Golden(t, *update, parsers) }
+func TestGolden(t *testing.T)   { modeltest.Golden(t, *update, parsers) }
 func TestCaptures(t *testing.T) { modeltest.Captures(t, *update, captures, parsers) }
 
 // An operator acts on the class of a failure, and a version that does not know an option is not to be asked at every poll.

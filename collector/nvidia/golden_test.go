@@ -85,7 +85,7 @@ func headerOf(text []byte) []string {
 	return fields
 }
 
-func TestGolden(t *testing.T) { modeltest.Golden(t, *update, parsers) }
+func TestGolden(t *testing.T)   { modeltest.Golden(t, *update, parsers) }
 func TestCaptures(t *testing.T) { modeltest.Captures(t, *update, captures, parsers) }
 
 // An operator acts on the class of a failure.

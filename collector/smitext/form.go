@@ -36,7 +36,7 @@ var (
 )
 
 // readings are what a row reads of one value. A part that cannot be read costs only itself.
-func (m *matcher) readings(e *Entry, star string) (all []model.Reading, err error) {
+func (m *matcher) readings(e *Entry, wildcard string) (all []model.Reading, err error) {
 	_, isWord := m.Words[strings.ToLower(e.Value)]
 	switch {
 	case m.Metric == "":
@@ -48,10 +48,10 @@ func (m *matcher) readings(e *Entry, star string) (all []model.Reading, err erro
 	case m.Form.isPair():
 		return m.pair(e)
 	}
-	parts, err := m.split(e.Value, star)
+	parts, err := m.split(e.Value, wildcard)
 	for _, p := range parts {
 		v, known, errNumber := m.number(p.number, e.Unit)
-		labels, errLabels := m.labelsFor(p.star)
+		labels, errLabels := m.labelsFor(p.wildcard)
 		err = cmp.Or(err, errNumber, errLabels)
 		if known && errLabels == nil {
 			all = append(all, model.Reading{Metric: m.Metric, Labels: labels, Value: v})
@@ -61,10 +61,10 @@ func (m *matcher) readings(e *Entry, star string) (all []model.Reading, err erro
 }
 
 // part is one number of a value, and what the * in the labels is for it.
-type part struct{ star, number string }
+type part struct{ wildcard, number string }
 
 // split returns the parts of a value.
-func (m *matcher) split(value, star string) (parts []part, err error) {
+func (m *matcher) split(value, wildcard string) (parts []part, err error) {
 	switch m.Form {
 	case FormList:
 		inner, begins := strings.CutPrefix(value, "[")
@@ -99,7 +99,7 @@ func (m *matcher) split(value, star string) (parts []part, err error) {
 		}
 		return []part{{value, "1"}}, nil
 	}
-	return []part{{star, value}}, nil
+	return []part{{wildcard, value}}, nil
 }
 
 // number reads one number, or one of the row's words.

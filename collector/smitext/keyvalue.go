@@ -66,6 +66,9 @@ func (r *keyValueReader) readLine(line string) {
 		r.readEntry(path, strings.TrimSpace(key), strings.TrimSpace(value))
 		return
 	}
+	if len(text) > maxLabel || len(r.sections) >= maxDepth {
+		return // no title of a tool: each is kept with those above it
+	}
 	r.sections = append(r.sections, section{indent, strings.TrimPrefix(path+pathSeparator+strings.ToLower(text), pathSeparator)})
 }
 

@@ -43,6 +43,7 @@ const (
 	anyWord       = "*"
 	maxReadings   = 512 // bounds what texts add to a card: real ones have up to 70
 	maxLabel      = 64  // bytes
+	maxDepth      = 8   // titles above a key
 )
 
 // Read adds the readings of a block to those of a card or slice, and reports whether a row found its word. A value that
@@ -56,12 +57,12 @@ func (rows Rows) Read(b *Block, card *model.Device, to *model.Readings, warn fun
 		m := r.newMatcher(b)
 		for j := range b.Entries {
 			e := &b.Entries[j]
-			star, ok := m.match(e)
+			wildcard, ok := m.match(e)
 			if !ok {
 				continue
 			}
 			found = true
-			readings, err := m.readings(e, star)
+			readings, err := m.readings(e, wildcard)
 			if err != nil && m.word != anyWord { // of what is read whatever its name, nothing is expected
 				warn(CannotRead(e.Word, e.Value, err))
 			}
@@ -95,7 +96,7 @@ type matcher struct {
 	*Row
 	path, word    string
 	before, after string // of the * in word
-	hasStar       bool
+	hasWildcard   bool
 	labels        []string // without {word}
 	lanes         []int
 }
@@ -105,7 +106,7 @@ func (r *Row) newMatcher(b *Block) matcher {
 	if i := strings.LastIndex(r.Word, pathSeparator); i >= 0 {
 		m.path, m.word = r.Word[:i], r.Word[i+len(pathSeparator):]
 	}
-	m.before, m.after, m.hasStar = strings.Cut(m.word, "*")
+	m.before, m.after, m.hasWildcard = strings.Cut(m.word, "*")
 	for i, label := range r.Labels {
 		if word, ok := strings.CutPrefix(label, "{"); ok {
 			m.labels = slices.Clone(m.labels)
@@ -119,11 +120,11 @@ func (r *Row) newMatcher(b *Block) matcher {
 }
 
 // match compares an entry with the row, and returns what the * is.
-func (m *matcher) match(e *Entry) (star string, ok bool) {
+func (m *matcher) match(e *Entry) (wildcard string, ok bool) {
 	switch {
 	case m.path != "" && m.path != e.Path:
 		return "", false
-	case !m.hasStar:
+	case !m.hasWildcard:
 		return "", m.word == e.Word
 	case m.word == anyWord:
 		return snakeCase(e.Word)
@@ -164,10 +165,10 @@ func snakeCase(name string) (string, bool) {
 var errNoLabel = errors.New("too long for a label, or not printable")
 
 // labelsFor fills in what the * is, and refuses what no tool prints as a label.
-func (m *matcher) labelsFor(star string) ([]string, error) {
+func (m *matcher) labelsFor(wildcard string) ([]string, error) {
 	labels := slices.Clone(m.labels)
 	for i := range labels {
-		labels[i] = strings.ReplaceAll(labels[i], "*", star)
+		labels[i] = strings.ReplaceAll(labels[i], "*", wildcard)
 		if len(labels[i]) > maxLabel || strings.ContainsFunc(labels[i], func(c rune) bool { return c < ' ' || c > '~' }) {
 			return nil, errNoLabel
 		}

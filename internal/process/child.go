@@ -14,7 +14,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
+
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // drainTime is how long a pipe is read after the program's end, when something that it
@@ -92,7 +95,7 @@ func (s *Subreaper) start(c *Child) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := c.cmd.Start(); err != nil {
-		err = cause(err)
+		err = failure.Cause(err)
 		if errors.Is(err, fs.ErrNotExist) { // the program was there a moment ago
 			return fmt.Errorf("its interpreter: %w", err)
 		}
@@ -100,7 +103,7 @@ func (s *Subreaper) start(c *Child) error {
 	}
 	c.begin = math.MaxUint64 // where the kernel hides it, no daemon is taken for its
 	if st, ok := FS("/proc").Stat(c.PID()); ok {
-		c.begin = st.Start
+		c.begin = st.Starttime
 	}
 	s.running[c] = true
 	return nil
@@ -128,7 +131,7 @@ func (c *Child) Signal(sig syscall.Signal) {
 		_ = c.subreaper.kill(-c.PID(), sig)
 	}
 	for _, st := range all {
-		if !lives || st.Group != c.PID() {
+		if !lives || st.PGRP != c.PID() {
 			_ = c.subreaper.kill(st.PID, sig)
 		}
 	}
@@ -174,19 +177,19 @@ func (c *Child) sweep(sig syscall.Signal) bool {
 
 // descendants returns what descends from the program, or from one of its orphans, with
 // the dead that nobody has reaped.
-func (c *Child) descendants() []Stat {
+func (c *Child) descendants() []procfs.ProcStat {
 	all, err := FS("/proc").Processes()
 	if err != nil {
 		return nil // no /proc: only the group is known
 	}
 	in := map[int]bool{}
 	for _, st := range all {
-		if st.Parent == os.Getpid() && c.owns(st) {
+		if st.PPID == os.Getpid() && c.owns(st) {
 			in[st.PID] = true
 		}
 	}
 	AddDescendants(in, all)
-	var found []Stat
+	var found []procfs.ProcStat
 	for _, st := range all {
 		if in[st.PID] {
 			found = append(found, st)
@@ -198,7 +201,7 @@ func (c *Child) descendants() []Stat {
 // owns reports whether a child of ours is the program, or an orphan that came to us: one
 // that began since the program did and is in no session of ours or of another program that
 // runs. A daemon of two programs that run at the same time ends with the first of them.
-func (c *Child) owns(st Stat) bool {
+func (c *Child) owns(st procfs.ProcStat) bool {
 	if st.Session == c.PID() {
 		return true
 	}
@@ -207,7 +210,7 @@ func (c *Child) owns(st Stat) bool {
 			return false
 		}
 	}
-	return st.Session != c.subreaper.session && (st.Start >= c.begin || st.State == "Z")
+	return st.Session != c.subreaper.session && (st.Starttime >= c.begin || st.State == "Z")
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -224,16 +227,7 @@ func isClosed(c <-chan struct{}) bool {
 func LookPath(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if named := (*exec.Error)(nil); errors.As(err, &named) {
-		return "", cause(named.Err)
+		return "", failure.Cause(named.Err)
 	}
 	return path, err
-}
-
-// cause is err without the operation and the path that os puts in front.
-func cause(err error) error {
-	var e *fs.PathError
-	if errors.As(err, &e) {
-		return e.Err
-	}
-	return err
 }

@@ -3,26 +3,21 @@
 package process
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"time"
 
 	"github.com/prometheus/procfs"
+
+	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
 // FS is the mount point of a proc file system.
 type FS string
 
-// Stat is one process as its stat file shows it.
-type Stat struct {
-	PID, Parent int
-	Group       int // process group
-	Session     int
-	Kernel      bool   // a thread of the kernel
-	State       string // such as R, S, D, and Z for one that is dead and not reaped
-	Start       uint64 // clock ticks after boot
-}
-
 // Processes returns all processes, in no order, without those that ended meanwhile.
-func (fs FS) Processes() ([]Stat, error) {
+func (fs FS) Processes() ([]procfs.ProcStat, error) {
 	root, err := procfs.NewFS(string(fs))
 	if err != nil {
 		return nil, err
@@ -31,9 +26,9 @@ func (fs FS) Processes() ([]Stat, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Stat, 0, len(procs))
+	all := make([]procfs.ProcStat, 0, len(procs))
 	for _, proc := range procs {
-		if st, ok := readStat(proc); ok {
+		if st, err := proc.Stat(); err == nil {
 			all = append(all, st)
 		}
 	}
@@ -41,45 +36,58 @@ func (fs FS) Processes() ([]Stat, error) {
 }
 
 // Stat reads one process; it reports false when there is none of that number.
-func (fs FS) Stat(pid int) (Stat, bool) {
+func (fs FS) Stat(pid int) (procfs.ProcStat, bool) {
 	root, err := procfs.NewFS(string(fs))
 	if err != nil {
-		return Stat{}, false
+		return procfs.ProcStat{}, false
 	}
 	proc, err := root.Proc(pid)
 	if err != nil {
-		return Stat{}, false
+		return procfs.ProcStat{}, false
 	}
-	return readStat(proc)
-}
-
-func readStat(proc procfs.Proc) (Stat, bool) {
 	st, err := proc.Stat()
-	if err != nil {
-		return Stat{}, false
-	}
-	const kernelThread = 0x00200000 // PF_KTHREAD of the kernel, which no program can have
-	return Stat{
-		PID: st.PID, Parent: st.PPID, Group: st.PGRP, Session: st.Session,
-		Kernel: st.Flags&kernelThread != 0, State: st.State, Start: st.Starttime,
-	}, true
+	return st, err == nil
 }
 
-// Began returns when the process began, or up to a tick earlier, zero where that is not known.
-func (s Stat) Began() time.Time {
+// initialNamespace is what the kernel calls the PID namespace that it starts with, in
+// every version that has such namespaces.
+const initialNamespace = "pid:[4026531836]"
+
+// CheckHostPIDs returns nil where the numbers in there are the host's, and else why they
+// are not. Where we are in the host's PID namespace, a procfs that shows us is the host's.
+// Seen from another namespace it is the one where kthreadd has its number: kernel threads
+// are in no other.
+func (fs FS) CheckHostPIDs() error {
+	self := string(fs) + "/self"
+	if _, err := os.Stat(self); err != nil {
+		return fmt.Errorf("reading %s: %w", self, failure.Cause(err))
+	}
+	namespace, err := os.Readlink(self + "/ns/pid")
+	if errors.Is(err, os.ErrNotExist) || namespace == initialNamespace {
+		return nil // a kernel without namespaces has one only
+	}
+	const kthreadd, kernelThread = 2, 0x00200000 // PF_KTHREAD of the kernel, which no program can have
+	if st, ok := fs.Stat(kthreadd); ok && st.Flags&kernelThread != 0 && st.PPID == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s has the PIDs of a container, not the host's", string(fs))
+}
+
+// Began returns when a process began, or up to a tick earlier, zero where that is not known.
+func Began(st procfs.ProcStat) time.Time {
 	const ticks = 100 // a second, in all that the kernel shows programs
 	up, ok := sinceBoot()
 	if !ok {
 		return time.Time{}
 	}
-	return time.Now().Add(time.Duration(s.Start)*(time.Second/ticks) - up)
+	return time.Now().Add(time.Duration(st.Starttime)*(time.Second/ticks) - up)
 }
 
 // AddDescendants adds to set all that descend from its members.
-func AddDescendants(set map[int]bool, all []Stat) {
+func AddDescendants(set map[int]bool, all []procfs.ProcStat) {
 	children := make(map[int][]int, len(all))
 	for _, st := range all {
-		children[st.Parent] = append(children[st.Parent], st.PID)
+		children[st.PPID] = append(children[st.PPID], st.PID)
 	}
 	queue := make([]int, 0, len(set))
 	for pid := range set {

@@ -9,16 +9,18 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // What the kernel says of ourselves.
 func TestStat(t *testing.T) {
 	st, ok := FS("/proc").Stat(os.Getpid())
-	if !ok || st.Parent != os.Getppid() || st.Group != syscall.Getpgrp() || st.Start == 0 || st.State != "R" && st.State != "S" {
+	if !ok || st.PPID != os.Getppid() || st.PGRP != syscall.Getpgrp() || st.Starttime == 0 || st.State != "R" && st.State != "S" {
 		t.Errorf("%+v, %t", st, ok)
 	}
 	all, err := FS("/proc").Processes()
-	if err != nil || !slices.ContainsFunc(all, func(p Stat) bool { return p.PID == st.PID && p.Start == st.Start }) {
+	if err != nil || !slices.ContainsFunc(all, func(p procfs.ProcStat) bool { return p.PID == st.PID && p.Starttime == st.Starttime }) {
 		t.Errorf("not among %d processes, error %v", len(all), err)
 	}
 }
@@ -37,7 +39,7 @@ func TestBegan(t *testing.T) {
 	}()
 	after := time.Now()
 	st, ok := FS("/proc").Stat(cmd.Process.Pid)
-	began := st.Began()
+	began := Began(st)
 	if !ok || began.IsZero() {
 		t.Skip("no procfs, or no clock")
 	}

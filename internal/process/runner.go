@@ -16,9 +16,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
-// DefaultTimeout is how long a program may take when NewRunner is given no timeout.
-const DefaultTimeout = 10 * time.Second
-
 // Output is what a program printed and how it ended.
 type Output struct {
 	Stdout []byte // at most OutputLimit bytes
@@ -26,20 +23,18 @@ type Output struct {
 	// ExitCode is the exit status, and -1 for a program that did not start or
 	// did not exit by itself.
 	ExitCode int
-	// Duration runs from Run's turn to its return.
-	Duration time.Duration
 }
 
 // Runner runs one vendor's tool, one child at a time, and always comes back: a tool on a
 // sick card hangs, floods its output, leaves children behind, or sleeps where no signal
-// reaches it. It is safe for concurrent use: a Run waits while another one is under way.
+// reaches it. It is safe for concurrent use: a run waits while another one is under way.
 // Make it with NewRunner.
 type Runner struct {
 	Options
 	grace    time.Duration // from SIGTERM to SIGKILL
 	patience time.Duration // from SIGTERM, or the program's end, until what still lives is stuck
 
-	turn  chan struct{}   // holds a token while a Run is under way
+	turn  chan struct{}   // holds a token while a run is under way
 	open  context.Context // until Close
 	close context.CancelFunc
 	stuck atomic.Int64
@@ -49,9 +44,9 @@ type Runner struct {
 // Options says what a Runner runs, and how.
 type Options struct {
 	// Path is that of the program, or a name to be found on the PATH. It is looked up
-	// at each Run, so one that is installed later is found.
+	// at each run, so one that is installed later is found.
 	Path string
-	// Timeout bounds one Run; DefaultTimeout if 0 or less.
+	// Timeout bounds one run.
 	Timeout time.Duration
 	// Variables are the names of variables of our environment that the program gets
 	// besides the usual ones.
@@ -62,9 +57,6 @@ type Options struct {
 
 // NewRunner returns a Runner.
 func NewRunner(o Options) *Runner {
-	if o.Timeout <= 0 {
-		o.Timeout = DefaultTimeout
-	}
 	r := &Runner{
 		Options:  o,
 		grace:    250 * time.Millisecond,
@@ -76,25 +68,26 @@ func NewRunner(o Options) *Runner {
 	return r
 }
 
-// Available reports whether a program of that name or path can be run now.
-func Available(name string) bool {
-	_, err := LookPath(name)
-	return err == nil
+// FirstFound returns the first of these names and paths of programs that can be run now, "" for none.
+func FirstFound(names []string) string {
+	for _, name := range names {
+		if _, err := LookPath(name); err == nil {
+			return name
+		}
+	}
+	return ""
 }
 
-// Run starts the program with args and returns what it printed, also beside an
+// RunUntil starts the program with args and returns what it printed, also beside an
 // error. It waits for its turn for as long as ctx allows; the timeout starts with
-// the turn, and Run returns at most about 1.5 s after it. The error is a
-// *failure.Error: not_found, permission, timeout (also when ctx ends or the Runner
-// is closed), stuck, output_too_large, or exit for a program that cannot be started
-// otherwise or was killed by somebody else's signal. A non-zero exit status is no
+// the turn, and RunUntil returns at most about 1.5 s after it. A program that may never
+// end is ended, without an error, when enough says so of what it has printed on stdout;
+// nil is never.
+//
+// The error is a *failure.Error: not_found, permission, timeout (also when ctx ends or
+// the Runner is closed), stuck, output_too_large, or exit for a program that cannot be
+// started otherwise or was killed by somebody else's signal. A non-zero exit status is no
 // error: the tools' statuses say little, and the caller judges by what was printed.
-func (r *Runner) Run(ctx context.Context, args ...string) (Output, error) {
-	return r.RunUntil(ctx, nil, args...)
-}
-
-// RunUntil does the same with a program that may never end: it is ended, without an
-// error, when enough says so of what it has printed on stdout. Nil is never.
 func (r *Runner) RunUntil(ctx context.Context, enough func(out []byte) bool, args ...string) (Output, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -104,7 +97,6 @@ func (r *Runner) RunUntil(ctx context.Context, enough func(out []byte) bool, arg
 	}
 	defer func() { <-r.turn }()
 
-	began := time.Now()
 	ctx, stop := context.WithTimeoutCause(ctx, r.Timeout, fmt.Errorf("no complete answer within %s", r.Timeout))
 	defer stop()
 	x := &execution{
@@ -126,17 +118,17 @@ func (r *Runner) RunUntil(ctx context.Context, enough func(out []byte) bool, arg
 			r.stuck.Add(-1)
 		}()
 	}
-	return x.result(context.Cause(ctx), time.Since(began))
+	return x.result(context.Cause(ctx))
 }
 
 // errShutDown is why a Runner that was closed runs nothing.
 var errShutDown = fmt.Errorf("shutting down: %w", context.Canceled)
 
 // Stuck returns how many children outlived SIGKILL and still live, 0 or 1:
-// while there is one, Run starts no other.
+// while there is one, no other is started.
 func (r *Runner) Stuck() int { return int(r.stuck.Load()) }
 
-// Close ends the running child, waits for its Run to return, and refuses all
+// Close ends the running child, waits for its run to return, and refuses all
 // further ones. It returns within about 1.5 s; a goroutine is left behind only
 // for a child that Stuck still counts.
 func (r *Runner) Close() {
@@ -170,7 +162,6 @@ func (r *Runner) takeTurn(ctx context.Context) error {
 	return err
 }
 
-// execution is one run of the program.
 type execution struct {
 	words          []string // the command line
 	stdout, stderr stream
@@ -251,10 +242,10 @@ func environment(names []string) []string {
 
 // result is what came out by now, for a program that may still live. ended is why it was
 // asked to end.
-func (x *execution) result(ended error, took time.Duration) (Output, error) {
+func (x *execution) result(ended error) (Output, error) {
 	stdout, complete, tooMuch := x.stdout.contents()
 	stderr, _, tooMuchStderr := x.stderr.contents()
-	out := Output{Stdout: stdout, Stderr: stderr, ExitCode: -1, Duration: took}
+	out := Output{Stdout: stdout, Stderr: stderr, ExitCode: -1}
 	exited := isClosed(x.exited)
 	if exited {
 		out.ExitCode = x.state.ExitCode()

@@ -14,6 +14,9 @@ import (
 // process may have been handed a socket.
 const searchAgain = 5 * time.Minute
 
+// searchMissing is that time where a port has no holder: one may have been missed, or may not be read yet.
+const searchMissing = 30 * time.Second
+
 // Server is the processes behind a port, by ascending PID.
 type Server struct {
 	Listeners []int // hold a listening TCP socket of the port
@@ -26,8 +29,8 @@ type ServerFinder struct {
 
 	// Of the last search through the descriptors of all processes.
 	searched time.Time
-	sockets  map[string]int // ports of listening sockets, by what an open file of theirs points at
-	holders  map[int][]Stat // by port
+	sockets  map[string]int            // ports of listening sockets, by what an open file of theirs points at
+	holders  map[int][]procfs.ProcStat // by port
 }
 
 // Find returns, for each port, the processes that serve it. A port that nobody listens
@@ -37,7 +40,8 @@ type ServerFinder struct {
 // could be read.
 //
 // The descriptors of all processes, which are many, are read when other sockets listen, when
-// a process that held one has ended, and every five minutes.
+// a process that held one has ended, and every five minutes, or half a minute while a port has no
+// process.
 func (f *ServerFinder) Find(ports []int) (map[int]Server, error) {
 	root, err := procfs.NewFS(string(f.FS))
 	if err != nil {
@@ -51,11 +55,16 @@ func (f *ServerFinder) Find(ports []int) (map[int]Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing processes: %w", err)
 	}
-	hasEnded := func(holder Stat) bool {
-		return !slices.ContainsFunc(all, func(st Stat) bool { return st.PID == holder.PID && st.Start == holder.Start })
+	hasEnded := func(holder procfs.ProcStat) bool {
+		return !slices.ContainsFunc(all, func(st procfs.ProcStat) bool { return st.PID == holder.PID && st.Starttime == holder.Starttime })
 	}
-	held := slices.Concat(slices.Collect(maps.Values(f.holders))...)
-	if !maps.Equal(sockets, f.sockets) || slices.ContainsFunc(held, hasEnded) || time.Since(f.searched) > searchAgain {
+	held, wait := slices.Concat(slices.Collect(maps.Values(f.holders))...), searchAgain
+	for _, port := range sockets {
+		if f.holders[port] == nil {
+			wait = searchMissing
+		}
+	}
+	if !maps.Equal(sockets, f.sockets) || slices.ContainsFunc(held, hasEnded) || time.Since(f.searched) > wait {
 		f.searched, f.sockets, f.holders = time.Now(), sockets, holdersOf(root, sockets, all)
 	}
 	found := map[int]Server{}
@@ -72,8 +81,8 @@ func (f *ServerFinder) Find(ports []int) (map[int]Server, error) {
 }
 
 // holdersOf returns the processes that hold sockets, by port.
-func holdersOf(root procfs.FS, sockets map[string]int, all []Stat) map[int][]Stat {
-	holders := map[int][]Stat{}
+func holdersOf(root procfs.FS, sockets map[string]int, all []procfs.ProcStat) map[int][]procfs.ProcStat {
+	holders := map[int][]procfs.ProcStat{}
 	for _, st := range all {
 		proc, err := root.Proc(st.PID)
 		if err != nil {

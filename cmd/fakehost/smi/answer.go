@@ -168,7 +168,7 @@ func (t *Tool) Answer(st State, now time.Time, round int, args ...string) Answer
 	if command == "" && t.parse != nil {
 		command, card = t.parse(args)
 	}
-	faults, err := parseToolFaults(st.Orders[t.name+".fault"], t.commands)
+	faults, err := parseOrders(st.Orders[t.name+".fault"], "fault", func(words []string) (toolFault, error) { return parseToolFault(words, t.commands) })
 	switch {
 	case err != nil:
 		return t.broken(err)
@@ -224,5 +224,4 @@ type call struct {
 	Round int // of a command that goes on
 }
 
-// Asks reports whether an argument was given.
 func (c call) Asks(arg string) bool { return slices.Contains(c.Args, arg) }

@@ -8,6 +8,20 @@ import (
 	"time"
 )
 
+// parseOrders reads one order a line.
+func parseOrders[T any](text, what string, parse func(words []string) (T, error)) (all []T, err error) {
+	for line := range strings.Lines(text) {
+		if words := strings.Fields(line); len(words) > 0 {
+			order, err := parse(words)
+			if err != nil {
+				return nil, fmt.Errorf("reading the %s %q: %w", what, strings.TrimSpace(line), err)
+			}
+			all = append(all, order)
+		}
+	}
+	return all, nil
+}
+
 // The faults of a card.
 const (
 	faultUnhealthy  = "unhealthy"   // the tool says so: the text is the reason (MetaX) or the state (Ascend)
@@ -20,39 +34,29 @@ const (
 
 var cardFaultKinds = []string{faultUnhealthy, faultHot, faultMemoryFull, faultECC, faultPortDown, faultOptics}
 
-// cardFault is what is wrong with one card.
 type cardFault struct {
 	card string // empty for every card
 	kind string
 	text string // what stands behind the kind, often empty
 }
 
-// parseCardFaults reads one fault a line: a card's number, which may be left out for
-// all cards, the kind, and what that takes. "2 unhealthy Critical", "hot 98".
-func parseCardFaults(text string) ([]cardFault, error) {
-	var all []cardFault
-	for line := range strings.Lines(text) {
-		words := strings.Fields(line)
-		if len(words) == 0 {
-			continue
+// parseCardFault reads a card's number, which may be left out for all cards, the kind, and what that takes: "2 unhealthy
+// Critical", "hot 98".
+func parseCardFault(words []string) (f cardFault, err error) {
+	if number, err := strconv.ParseUint(words[0], 10, 16); err == nil {
+		if number >= cardCount {
+			return f, fmt.Errorf("there is no card %d", number)
 		}
-		var f cardFault
-		if number, err := strconv.ParseUint(words[0], 10, 16); err == nil {
-			if number >= cardCount {
-				return nil, fmt.Errorf("reading the card fault %q: there is no card %d", strings.TrimSpace(line), number)
-			}
-			f.card, words = words[0], append(words[1:], "")
-		}
-		f.kind, f.text = words[0], strings.TrimSpace(strings.Join(words[1:], " "))
-		if !slices.Contains(cardFaultKinds, f.kind) {
-			return nil, fmt.Errorf("reading the card fault %q: no kind %q; there are %s", strings.TrimSpace(line), f.kind, strings.Join(cardFaultKinds, ", "))
-		}
-		if _, err := strconv.ParseUint(f.text, 10, 16); f.kind == faultHot && f.text != "" && err != nil {
-			return nil, fmt.Errorf("reading the card fault %q: %q is no whole number of degrees", strings.TrimSpace(line), f.text)
-		}
-		all = append(all, f)
+		f.card, words = words[0], append(words[1:], "")
 	}
-	return all, nil
+	f.kind, f.text = words[0], strings.TrimSpace(strings.Join(words[1:], " "))
+	if !slices.Contains(cardFaultKinds, f.kind) {
+		return f, fmt.Errorf("no kind %q; there are %s", f.kind, strings.Join(cardFaultKinds, ", "))
+	}
+	if _, err := strconv.ParseUint(f.text, 10, 16); f.kind == faultHot && f.text != "" && err != nil {
+		return f, fmt.Errorf("%q is no whole number of degrees", f.text)
+	}
+	return f, nil
 }
 
 // The faults of a tool.
@@ -73,23 +77,7 @@ type toolFault struct {
 	wait          time.Duration // of slow
 }
 
-// parseToolFaults reads one fault a line: "hang", "ecc hang", "card 3 slow 2s".
-func parseToolFaults(text string, commands []string) ([]toolFault, error) {
-	var all []toolFault
-	for line := range strings.Lines(text) {
-		words := strings.Fields(line)
-		if len(words) == 0 {
-			continue
-		}
-		f, err := parseToolFault(words, commands)
-		if err != nil {
-			return nil, fmt.Errorf("reading the fault %q: %w", strings.TrimSpace(line), err)
-		}
-		all = append(all, f)
-	}
-	return all, nil
-}
-
+// parseToolFault reads "hang", "ecc hang" of one command or "card 3 slow 2s".
 func parseToolFault(words, commands []string) (toolFault, error) {
 	f := toolFault{wait: 8 * time.Second}
 	switch {

@@ -111,13 +111,11 @@ type card struct {
 	faults            []cardFault
 }
 
-// process is what holds memory of a card.
 type process struct {
 	PID, Name string
 	MiB       float64
 }
 
-// slice is a share of a card.
 type slice struct {
 	ID, Quota, Percent int // shares in %
 	QuotaMiB, UsedMiB  int
@@ -125,7 +123,7 @@ type slice struct {
 
 // newMachine makes the cards of a tool under the load, and with what is wrong with them.
 func newMachine(st State, t *Tool, now time.Time) (*machine, error) {
-	faults, err := parseCardFaults(st.Orders[t.cards+".card"])
+	faults, err := parseOrders(st.Orders[t.cards+".card"], "card fault", parseCardFault)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +226,6 @@ func (m *machine) Time() string { return m.At.Format(time.ANSIC) }
 // FaultTime prints since when cards have their faults.
 func (m *machine) FaultTime() string { return m.faultSince.Format(time.ANSIC) }
 
-// Has reports whether a card has a fault.
 func (c *card) Has(kind string) bool {
 	return slices.ContainsFunc(c.faults, func(f cardFault) bool { return f.kind == kind })
 }
@@ -263,10 +260,8 @@ func (c *card) Percent(share float64) int { return int(math.Round(100 * share * 
 // MemoryPercent is how much of the memory is in use, in %.
 func (c *card) MemoryPercent() int { return int(math.Round(100 * c.UsedMiB / c.TotalMiB)) }
 
-// MemoryKiB is the memory in KiB.
 func (c *card) MemoryKiB() float64 { return 1024 * c.TotalMiB }
 
-// UsedKiB is the memory in use in KiB.
 func (c *card) UsedKiB() float64 { return 1024 * c.UsedMiB }
 
 // Warmer is the card's temperature and so many degrees, in °C.

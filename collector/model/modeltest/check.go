@@ -9,6 +9,9 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
+// most is more than any tool can mean.
+const most = 1e20
+
 // CheckReport fails where something is in a report twice, a value is none that a card can have, or an error comes with a
 // report.
 func CheckReport(t testing.TB, r model.Report, err error) {
@@ -16,12 +19,10 @@ func CheckReport(t testing.TB, r model.Report, err error) {
 	if diff := cmp.Diff(model.Report{}, r); err != nil && diff != "" {
 		t.Errorf("the error %v comes with a report: %s", err, diff)
 	}
-	seen := map[[3]string]bool{}
-	checkDevices(t, seen, r.Devices)
+	c := newChecker(t, r.Devices, r.Slices)
 	for _, d := range r.Listed {
-		checkOnce(t, seen, "listed card", d.ID, "")
+		c.once("listed card", d.ID, "")
 	}
-	checkSlices(t, seen, r.Slices)
 	for _, p := range r.Processes {
 		if p.Device == "" || p.PID == "" || !(p.UsedBytes >= 0 && p.UsedBytes < most) {
 			t.Errorf("a process that nothing names, or with no memory: %+v", p)
@@ -35,82 +36,72 @@ func CheckReport(t testing.TB, r model.Report, err error) {
 // CheckSnapshot fails where an identity that becomes a series is there twice, or refers to a
 // card that the snapshot lacks.
 func CheckSnapshot(t testing.TB, s model.Snapshot) {
-	t.Helper()
-	seen := map[[3]string]bool{}
-	checkDevices(t, seen, s.Devices)
-	checkSlices(t, seen, s.Slices)
-	known := func(id string) {
-		t.Helper()
-		if !seen[[3]string{"card", id, ""}] {
-			t.Errorf("card %s is referred to and is not there", id)
-		}
-	}
+	c := newChecker(t, s.Devices, s.Slices)
+	var named []string
 	for _, p := range s.Processes {
-		checkOnce(t, seen, "process", p.Device, p.PID)
-		known(p.Device)
+		c.once("process", p.Device, p.PID)
+		named = append(named, p.Device)
 	}
 	for _, l := range s.Links {
-		checkOnce(t, seen, "link", l.Device, l.Peer)
-		known(l.Device)
+		c.once("link", l.Device, l.Peer)
+		named = append(named, l.Device)
 	}
 	for _, x := range s.Slices {
-		known(x.Device)
+		named = append(named, x.Device)
+	}
+	for _, id := range named {
+		if !c.seen[[3]string{"card", id, ""}] {
+			t.Errorf("card %s is referred to and is not there", id)
+		}
 	}
 	if s.Seen > len(s.Devices) || s.Announced < s.Seen {
 		t.Errorf("%d cards seen, %d announced, %d in all", s.Seen, s.Announced, len(s.Devices))
 	}
 }
 
-// most is more than any tool can mean.
-const most = 1e20
-
-func checkOnce(t testing.TB, seen map[[3]string]bool, kind, a, b string) {
-	t.Helper()
-	key := [3]string{kind, a, b}
-	if a == "" || seen[key] {
-		t.Errorf("%q is there twice or has no name", key)
-	}
-	seen[key] = true
+// checker fails for what it has seen before.
+type checker struct {
+	t    testing.TB
+	seen map[[3]string]bool
 }
 
-func checkDevices(t testing.TB, seen map[[3]string]bool, devices []model.Device) {
-	t.Helper()
+func newChecker(t testing.TB, devices []model.Device, all []model.Slice) checker {
+	c := checker{t, map[[3]string]bool{}}
 	for _, d := range devices {
-		checkOnce(t, seen, "card", d.ID, "")
-		checkReadings(t, seen, "card "+d.ID, d.Readings)
+		c.once("card", d.ID, "")
+		c.readings("card "+d.ID, d.Readings)
 		if d.Health != nil && d.Health.State == "" {
 			t.Errorf("card %s has a health without a word", d.ID)
 		}
 	}
-}
-
-func checkSlices(t testing.TB, seen map[[3]string]bool, all []model.Slice) {
-	t.Helper()
 	for _, s := range all {
-		checkOnce(t, seen, "slice", s.Device, s.ID)
-		checkReadings(t, seen, "slice "+s.ID+" of card "+s.Device, s.Readings)
+		c.once("slice", s.Device, s.ID)
+		c.readings("slice "+s.ID+" of card "+s.Device, s.Readings)
 	}
+	return c
 }
 
-func checkReadings(t testing.TB, seen map[[3]string]bool, owner string, rs model.Readings) {
-	t.Helper()
+func (c checker) once(kind, a, b string) {
+	key := [3]string{kind, a, b}
+	if a == "" || c.seen[key] {
+		c.t.Errorf("%q is there twice or has no name", key)
+	}
+	c.seen[key] = true
+}
+
+func (c checker) readings(owner string, rs model.Readings) {
 	for _, r := range rs {
 		name := string(r.Metric)
-		checkOnce(t, seen, owner, name, strings.Join(r.Labels, ","))
+		c.once(owner, name, strings.Join(r.Labels, ","))
 		mayBeNegative := strings.HasSuffix(name, "_celsius") || strings.HasSuffix(name, "_decibels")
 		switch {
 		case strings.HasPrefix(owner, "slice") != r.Metric.OfSlice(),
 			!(r.Value > -most && r.Value < most),
 			r.Value < 0 && !mayBeNegative,
 			r.Value > 1 && strings.HasSuffix(name, "_ratio"):
-			t.Errorf("%s has a %s of %v", owner, name, r.Value)
+			c.t.Errorf("%s has a %s of %v", owner, name, r.Value)
 		}
 	}
-}
-
-// Reading is what a test expects of one metric.
-func Reading(m model.Metric, v float64, labels ...string) model.Readings {
-	return model.Readings{{Metric: m, Labels: labels, Value: v}}
 }
 
 // Warnings is what a test expects of warnings that all have their text.
