@@ -200,10 +200,9 @@ func (h *host) shows(t *testing.T) {
 	var ofVendors []string
 	for _, v := range collector.Vendors() {
 		for _, series := range []string{`devices\{`, `power_watts\{device="0",`, `memory_used_bytes\{device="0",[^}]*`, `tool_info\{[^}]*`, `process_memory_used_bytes\{device="0",[^}]*`} {
-			if v.Name == "enflame" && strings.HasPrefix(series, "process_") {
-				continue // efsmi prints no processes
+			if v.Name != "enflame" || !strings.HasPrefix(series, "process_") { // efsmi lists no processes
+				ofVendors = append(ofVendors, "accelerator_"+series+`vendor="`+v.Name+`"\}`)
 			}
-			ofVendors = append(ofVendors, "accelerator_"+series+`vendor="`+v.Name+`"\}`)
 		}
 		ofVendors = append(ofVendors, `accelerator_collector_success\{collector="`+v.Name+`"\}`)
 	}
@@ -271,6 +270,10 @@ func (h *host) toolFaults(t *testing.T) {
 		{"npu-smi", "ascend", "echo 'dcmi module initialize failed. ret is -8005'", "driver"},
 		{"nvidia-smi", "nvidia", "echo 'No devices were found'; exit 6", "no_device"},
 		{"hy-smi", "hygon", "exec sleep 600", "timeout"},
+		{"ixsmi", "iluvatar", "echo 'ixsmi: error while loading shared libraries: libixml.so' >&2; exit 127", "driver"},
+		{"xpu_smi", "kunlunxin", "echo '| Intel XPU-SMI 1.2 |'", "parse"},
+		{"mthreads-gmi", "moorethreads", "echo 'Error: No MT GPU device found.'", "no_device"},
+		{"efsmi", "enflame", "exec sleep 600", "timeout"},
 	} {
 		h.replaceTool(t, c.tool, c.script)
 		eventually(t, c.tool+": "+c.script, func() error {
