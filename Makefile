@@ -51,8 +51,8 @@ test-deploy: ## Test dashboards, rules, units, image, compose files and chart: n
 
 .PHONY: e2e
 e2e: build $(PROMETHEUS) ## Run the programs as a user would, and the alerts with Prometheus and Alertmanager.
-	$(GO) test -race -count=1 -tags e2e -run '^TestEndToEnd$$' ./cmd/...
-	GOGC=400 $(GO) test -count=1 -tags e2e -run '^TestAFault|^TestSimulation$$' ./cmd/accelerator_exporter -seeds 20 -polls 32
+	$(GO) test -race -count=1 -timeout 30m -tags e2e -run '^TestEndToEnd$$' ./cmd/...
+	GOGC=400 $(GO) test -count=1 -timeout 30m -tags e2e -run '^TestAFault|^TestSimulation$$' ./cmd/accelerator_exporter -seeds 20 -polls 32
 	$(GO) test -C deploy -count=1 -timeout 30m -tags e2e -run '^TestEndToEnd$$' ./e2e
 	$(GO) test -C deploy -count=1 -timeout 30m -tags e2e -run '^TestEndToEnd$$' ./dist
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/kube"
+	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
 // readClaims returns what asks the kubelet, and says which of its claims fit no card.
@@ -14,12 +15,13 @@ func (c *Collector) readClaims(o Options) func(context.Context) (result[[]kube.C
 	return func(ctx context.Context) (result[[]kube.Claim], error) {
 		claims, err := kubelet.Claims(ctx)
 		r := kube.Allocate(claims, c.kubeVendors())
-		for _, conflicts := range r.Conflicts {
-			for _, text := range conflicts {
-				r.Warnings.Add("%s", text)
+		var conflicts model.Warnings
+		for _, ofVendor := range r.Conflicts {
+			for _, text := range ofVendor {
+				conflicts.Add("%s", text)
 			}
 		}
-		return result[[]kube.Claim]{claims, time.Now(), r.Warnings}, err
+		return result[[]kube.Claim]{value: claims, taken: time.Now(), warnings: r.Warnings, conflicts: conflicts}, err
 	}
 }
 

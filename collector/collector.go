@@ -137,7 +137,7 @@ func New(o Options) *Collector {
 	if o.NUMA {
 		c.numa = newPoller(newHealth(numaName, o.Logger), o, func(context.Context) (result[host.NUMA], error) {
 			nodes, err := host.ReadNUMA(o.Sysfs)
-			return result[host.NUMA]{nodes, time.Now(), nodes.Warnings}, err
+			return result[host.NUMA]{value: nodes, taken: time.Now(), warnings: nodes.Warnings}, err
 		})
 		c.healths = append(c.healths, c.numa.health)
 	}

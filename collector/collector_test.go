@@ -30,16 +30,18 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // machine answers for one of the tools from its fixtures.
 func machine(t testing.TB, tool string) func(context.Context, []string) (process.Output, error) {
 	t.Helper()
-	files := map[string]string{
-		"": "metax/testdata/table-layout-2.2.9.txt", "-L": "metax/testdata/list-layout-2.2.9.txt", "topo -n": "metax/testdata/topo-layout-2.2.9.txt",
-	}
-	if tool == "npu-smi" {
+	var files map[string]string
+	switch tool {
+	case "mx-smi":
+		files = map[string]string{
+			"": "metax/testdata/table-layout-2.2.9.txt", "-L": "metax/testdata/list-layout-2.2.9.txt", "topo -n": "metax/testdata/topo-layout-2.2.9.txt",
+		}
+	case "npu-smi":
 		files = map[string]string{
 			"info": "ascend/testdata/info-layout-a3-25.2.txt", "info -m": "ascend/testdata/map-layout-a3-25.2.txt",
 			"info -l": "ascend/testdata/list-layout-a3-25.2.txt", "info -t topo": "ascend/testdata/topo-layout-a3-25.2.txt",
 		}
-	}
-	if tool == "nvidia-smi" {
+	case "nvidia-smi":
 		v := nvidia.Vendor()
 		files = map[string]string{
 			strings.Join(v.Table.Args(model.Device{})[0], " "): "nvidia/testdata/table-x2.txt", strings.Join(v.Commands[0].Args(model.Device{})[0], " "): "nvidia/testdata/processes-x2.txt",
@@ -49,8 +51,7 @@ func machine(t testing.TB, tool string) func(context.Context, []string) (process
 		for _, c := range v.Commands[1].More(modeltest.Read(t, files["--help-query-gpu"]), model.Device{}) {
 			files[strings.Join(c.Args(model.Device{})[0], " ")] = "nvidia/testdata/" + c.Name + "-x2.txt"
 		}
-	}
-	if tool == "hy-smi" {
+	case "hy-smi":
 		files = map[string]string{"": "hygon/testdata/table-6.3.txt"}
 		for _, flag := range []string{
 			"healthcheck", "showproductname", "showbus", "showuniqueid", "showdriverversion", "showtopo", "showpids", "showtemp", "showclocks",
@@ -58,23 +59,19 @@ func machine(t testing.TB, tool string) func(context.Context, []string) (process
 			files["--"+flag] = "hygon/testdata/" + flag + ".txt"
 		}
 		files["--showmeminfo vram"], files["--showrasinfo all"] = "hygon/testdata/showmeminfo.txt", "hygon/testdata/showrasinfo.txt"
-	}
-	if tool == "ixsmi" {
+	case "ixsmi":
 		files = map[string]string{
 			"": "iluvatar/testdata/table-lost.txt", "-q -x": "iluvatar/testdata/xml-lost.txt", "topo -m": "iluvatar/testdata/topo-x4.txt",
 			"--query-gpu=index,pci.bus_id,temperature.memory --format=csv": "iluvatar/testdata/temp-x4.txt",
 		}
-	}
-	if tool == "xpu_smi" {
+	case "xpu_smi":
 		files = map[string]string{
 			"": "kunlunxin/testdata/table-p800.txt", "-m": "kunlunxin/testdata/machine-p800.txt", "-L": "kunlunxin/testdata/list.txt",
 			"topo -m": "kunlunxin/testdata/topo.txt", "-q": "testdata/details/kunlunxin-query.txt",
 		}
-	}
-	if tool == "mthreads-gmi" {
+	case "mthreads-gmi":
 		files = map[string]string{"": "moorethreads/testdata/table-b.txt", "--query --json": "moorethreads/testdata/query.txt"}
-	}
-	if tool == "efsmi" {
+	case "efsmi":
 		files = map[string]string{
 			"-q": "enflame/testdata/query-1.5.txt", "": "enflame/testdata/table-1.2.txt", "-L": "enflame/testdata/list-1.5.txt", "topo -m": "enflame/testdata/topo-esl.txt",
 		}

@@ -311,6 +311,6 @@ func FuzzDetails(f *testing.F) {
 				t.Fatalf("%d readings", len(x.Readings))
 			}
 		}
-		modeltest.CheckReport(t, report)
+		modeltest.CheckReport(t, report, nil)
 	})
 }

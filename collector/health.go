@@ -71,9 +71,23 @@ func (h *health) polled(start time.Time, err error) {
 	}
 }
 
-// setWarnings says what cannot be read of a source now. It logs what was not there before.
+// setWarnings says what cannot be read of a source now. It counts and logs what was not there before.
 func (h *health) setWarnings(source string, now model.Warnings) {
 	added := h.replace(source, now)
+	h.mu.Lock()
+	h.status.Warnings += uint64(added.Count)
+	h.mu.Unlock()
+	h.logLeftOut(source, now, added)
+}
+
+// setConflicts says what was read and cannot be true. It logs what was not there before, and counts nothing: all of it
+// could be read.
+func (h *health) setConflicts(now model.Warnings) {
+	const source = "conflict"
+	h.logLeftOut(source, now, h.replace(source, now))
+}
+
+func (h *health) logLeftOut(source string, now, added model.Warnings) {
 	for _, text := range added.About(source).Texts {
 		level.Warn(h.logger).Log("msg", "part of the output is left out", "why", text)
 	}
@@ -89,14 +103,17 @@ func (h *health) setFailure(k questionKey, err error) {
 		now.Add("%v", err)
 	}
 	if added := h.replace(failureSource(k), now); added.Count > 0 {
+		h.mu.Lock()
+		h.status.Warnings++
+		h.mu.Unlock()
 		level.Warn(h.logger).Log("msg", "command failed", "command", k.command, "part", k.part, "device", k.card, "err", err)
 	}
 }
 
 func failureSource(k questionKey) string { return "asking for " + k.String() }
 
-// replace keeps the warnings of a source, and counts and returns those that are new. A warning counts when it comes, and
-// again when it comes back; of those whose texts are not kept, as many as there are more of them.
+// replace keeps the warnings of a source, and returns those that are new. A warning is new when it comes, and again when it
+// comes back; of those whose texts are not kept, as many as there are more of them.
 func (h *health) replace(source string, now model.Warnings) (added model.Warnings) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -108,7 +125,6 @@ func (h *health) replace(source string, now model.Warnings) (added model.Warning
 	}
 	more := (now.Count - len(now.Texts)) - (before.Count - len(before.Texts))
 	added.Count = len(added.Texts) + max(0, more)
-	h.status.Warnings += uint64(added.Count)
 	if h.warnings[source] = now; now.Count == 0 {
 		delete(h.warnings, source)
 	}

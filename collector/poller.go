@@ -13,6 +13,8 @@ type result[T any] struct {
 	value    T
 	taken    time.Time      // when it was read
 	warnings model.Warnings // what cannot be read of it
+	// conflicts are what was read and cannot be true: shown and logged, and no warning.
+	conflicts model.Warnings
 }
 
 // poller asks one source at a steady pace, whoever scrapes and however often.
@@ -66,6 +68,7 @@ func (p *poller[T]) poll(ctx context.Context) {
 	if err == nil { // else the known warnings hold
 		p.store(r.value, r.taken)
 		p.health.setWarnings("", r.warnings)
+		p.health.setConflicts(r.conflicts)
 	}
 	p.health.polled(start, err)
 }

@@ -110,7 +110,7 @@ func (v *vendorCollector) read(ctx context.Context) (result[model.Snapshot], err
 	s := v.merge()
 	warnings := a.report.Warnings
 	warnings.Join(s.Warnings)
-	return result[model.Snapshot]{s, taken, warnings}, nil
+	return result[model.Snapshot]{value: s, taken: taken, warnings: warnings}, nil
 }
 
 // between has the other commands asked. The cards of an inventory that has come are shown at once.

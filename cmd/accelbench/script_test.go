@@ -49,7 +49,7 @@ func freeAddress(t *testing.T) string {
 // The scripts read as a user's terminal does. $URL is a server, $TLSURL one with a certificate that nobody vouches for;
 // $EXPORTER is an exporter with TLS and basic auth; $PAGES serves the script's own folder. At $FREE nobody listens.
 func TestScripts(t *testing.T) {
-	quick := fakevllm.Config{Speed: 200, MeanOutputTokens: 8}
+	quick := fakevllm.Config{Speed: 20, MeanOutputTokens: 8}
 	url := serve(t, httptest.NewServer, quick)
 	tlsURL := serve(t, httptest.NewTLSServer, quick)
 	exporter, files := serveExporter(t)

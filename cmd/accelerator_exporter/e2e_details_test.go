@@ -47,6 +47,10 @@ func (h *host) details(t *testing.T) {
 			`accelerator_ras_errors_total\{`+card+`type="correctable",vendor="metax"\}`,
 			`accelerator_clock_hertz\{clock="core",`+card+`vendor="nvidia"\}`,
 			`accelerator_temperature_celsius\{`+card+`sensor="[a-z]+",vendor="hygon"\}`,
+			`accelerator_temperature_celsius\{`+card+`sensor="hbm",vendor="iluvatar"\}`,
+			`accelerator_pcie_link_width\{`+card+`vendor="kunlunxin"\}`,
+			`accelerator_clock_hertz\{clock="core",`+card+`vendor="moorethreads"\}`,
+			`accelerator_pcie_link_width\{`+card+`vendor="enflame"\}`,
 			`accelerator_collector_command_success\{collector="ascend",command="hccn_stat"\}`)...)
 	})
 	metrics, _ := h.get(t, "/metrics", "")

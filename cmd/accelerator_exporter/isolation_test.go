@@ -141,10 +141,12 @@ func TestAFaultAroundTheTools(t *testing.T) {
 		"a stuck tool": {func(s *standIn, _ string) (fail, mend func() error) {
 			return func() error { s.set("nvidia-smi", stuck); return nil }, func() error { s.set("nvidia-smi", ""); return nil }
 		}, `="nvidia"`},
-		"a sick card":           {orders("npu-smi.card", "0 unhealthy"), `{device="0"}.*{vendor="ascend"}|{collector="ascend"}{command="health"}`},
-		"a sick hidden card":    {orders("mx-smi.card", "2 unhealthy"), `="metax"|{collector="allocations"}`},
-		"a sick card in a list": {orders("hy-smi.card", "2 unhealthy"), `{device="2"}.*{vendor="hygon"}`},
-		"a lost card":           {orders("nvidia-smi.fault", "card_lost"), `="nvidia"`},
+		"a sick card":            {orders("npu-smi.card", "0 unhealthy"), `{device="0"}.*{vendor="ascend"}|{collector="ascend"}{command="health"}`},
+		"a sick hidden card":     {orders("mx-smi.card", "2 unhealthy"), `="metax"|{collector="allocations"}`},
+		"a sick card in a list":  {orders("hy-smi.card", "2 unhealthy"), `{device="2"}.*{vendor="hygon"}`},
+		"a card without values":  {orders("ixsmi.card", "2 unhealthy"), `{device="2"}.*{vendor="iluvatar"}`},
+		"a sick card in a query": {orders("efsmi.card", "2 unhealthy"), `{device="2"}.*{vendor="enflame"}`},
+		"a lost card":            {orders("nvidia-smi.fault", "card_lost"), `="nvidia"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, kubelet := newMachine(t, false), kubelet(t)

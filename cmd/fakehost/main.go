@@ -1,9 +1,8 @@
 // Command fakehost stands in for the hardware and the model server of a host with
 // accelerators. It is one binary with several names: fakehost vllm serves an
-// OpenAI-compatible endpoint whose load drives what fakehost mx-smi, npu-smi, hccn_tool,
-// hy-smi, nvidia-smi, ixsmi, xpu_smi, mthreads-gmi and efsmi print. Called by a link with the name of a tool it is that
-// tool. fakehost pace is the same server on a fixed schedule, which it serves, for
-// checking a load generator.
+// OpenAI-compatible endpoint whose load drives what fakehost mx-smi and the vendors' other
+// tools print. Called by a link with the name of a tool it is that tool. fakehost pace is
+// the same server on a fixed schedule, which it serves, for checking a load generator.
 package main
 
 import (
@@ -21,16 +20,9 @@ const usage = `fakehost stands in for a host with accelerators.
 
 usage: fakehost vllm [flags]      serve the stand-in of vLLM (see fakehost vllm --help)
        fakehost pace [flags]      serve streams on a known schedule (see fakehost pace --help)
-       fakehost mx-smi [args]     print as mx-smi does
-       fakehost npu-smi [args]    print as npu-smi does
-       fakehost hccn_tool [args]  print as hccn_tool does, of the cards of npu-smi
-       fakehost hy-smi [args]     print as hy-smi does
-       fakehost nvidia-smi [args] print as nvidia-smi does
-       fakehost ixsmi [args]      print as ixsmi does
-       fakehost xpu_smi [args]    print as xpu_smi does
-       fakehost mthreads-gmi [args]
-                                  print as mthreads-gmi does
-       fakehost efsmi [args]      print as efsmi does
+       fakehost TOOL [args]       print as one of the vendors' tools does: mx-smi, npu-smi,
+                                  hccn_tool, of the cards of npu-smi, nvidia-smi, hy-smi,
+                                  ixsmi, xpu_smi, mthreads-gmi or efsmi
 
 fakehost vllm and the tools share a folder, $FAKEHOST_STATE, which only you may enter; without
 it the tools print an idle machine. What stands in its files holds from the next call on:

@@ -3,7 +3,6 @@ package ascend
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -32,7 +31,7 @@ func inventory() []model.Command {
 	return []model.Command{
 		{Name: "mapping", Inventory: true, Args: model.SameArgs([]string{"info", "-m"}), Parse: model.IgnoreCards(ParseMapping)},
 		{Name: "list", Inventory: true, Args: model.SameArgs([]string{"info", "-l"}), Parse: model.IgnoreCards(ParseList)},
-		{Name: "topology", Inventory: true, Args: model.SameArgs([]string{"info", "-t", "topo"}), Parse: model.IgnoreCards(ParseTopology)},
+		{Name: "topology", Inventory: true, Args: model.SameArgs([]string{"info", "-t", "topo"}), Parse: model.IgnoreCards(parseTopology)},
 	}
 }
 
@@ -42,15 +41,8 @@ const (
 	phyPrefix = "Phy-ID" // A3, where an NPU has two dies
 )
 
-var matrixNames = smitext.MatrixNames{
-	Cards: regexp.MustCompile(`^(` + npuPrefix + `|` + phyPrefix + `)\d+$`),
-	Peers: regexp.MustCompile(`^NIC\d+$`),
-}
-
-// ParseTopology reads the output of npu-smi info -t topo.
-func ParseTopology(out []byte) (model.Report, error) {
-	return smitext.ParseTopology(out, matrixNames)
-}
+// parseTopology reads the output of npu-smi info -t topo.
+var parseTopology = smitext.TopologyParser(`(?:`+npuPrefix+`|`+phyPrefix+`)\d+`, `NIC\d+`)
 
 // resolve finds the device of "NPU3", by NPU id where that is one device's, or of
 // "Phy-ID12", which is printed where the table prints the same number.

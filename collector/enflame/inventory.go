@@ -51,12 +51,8 @@ func parseList(out []byte) (model.Report, error) {
 	return r, nil
 }
 
-var gcuName = regexp.MustCompile(`^GCU\d+$`)
-
 // parseTopology reads the output of topo -m.
-func parseTopology(out []byte) (model.Report, error) {
-	return smitext.ParseTopology(out, smitext.MatrixNames{Cards: gcuName, Peers: gcuName})
-}
+var parseTopology = smitext.TopologyParser(`GCU\d+`, `GCU\d+`)
 
 // Versions in the title of the table, "EFSMI    V1.2.0.301" or "EFSMI: 1.7.2.14"; the query has the driver's alone.
 var (

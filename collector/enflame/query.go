@@ -56,9 +56,8 @@ func readQuery(r *model.Report, out []byte) {
 		r.Warn("card %s: its end is cut off", blocks[last].Card)
 		blocks = blocks[:last]
 	}
-	known := map[string]bool{}
 	for i := range blocks {
-		addCard(r, known, &blocks[i], queriedCard(&blocks[i]), queryRows)
+		queryRows.AddCard(r, queriedCard(&blocks[i]), &blocks[i])
 	}
 }
 

@@ -45,18 +45,11 @@ func parseTable(out []byte) (model.Report, error) {
 	} else if err := readTable(&r, out); err != nil {
 		return model.Report{}, err
 	}
-	switch {
-	case len(r.Devices) > 0:
-		return r, nil
-	case banner.Match(out) && r.Warnings.Count == 0 && bytes.HasSuffix(out, []byte("\n")):
-		return model.Report{}, failure.Errorf(failure.NoDevice, "the tool lists no card")
-	}
-	return model.Report{}, failure.Errorf(failure.Parse, "no complete card in the output")
+	return smitext.CheckCards(r, banner.Match(out) && bytes.HasSuffix(out, []byte("\n")))
 }
 
 // readTable reads the drawn table. Bus ids are left out: two digits of the domain are missing there.
 func readTable(r *model.Report, out []byte) error {
-	known := map[string]bool{}
 	reader := smitext.TableReader{
 		Words: tableRows,
 		Tables: []smitext.Table{{Header: []string{"dev", "name", "bus-id"}, Second: []string{"temp", "mem"}, Card: func(b *smitext.Block) bool {
@@ -64,22 +57,11 @@ func readTable(r *model.Report, out []byte) error {
 			if !smitext.IsIndex(d.ID) || b.Find("mem") == nil {
 				return false
 			}
-			addCard(r, known, b, d, tableRows)
+			tableRows.AddCard(r, d, b)
 			return true
 		}}},
 		Outside: func(smitext.Line) error { return nil },
 		Report:  r,
 	}
 	return reader.Read(power.ReplaceAll(wildcard.ReplaceAll(out, []byte("|")), []byte("$1/$2")))
-}
-
-// addCard adds a card with its readings, unless it is there already.
-func addCard(r *model.Report, known map[string]bool, b *smitext.Block, d model.Device, rows smitext.Rows) {
-	if known[d.ID] {
-		r.Warn("card %s is printed twice", d.ID)
-		return
-	}
-	known[d.ID] = true
-	rows.Read(b, &d, &d.Readings, func(err error) { r.Warn("card %s: %v", d.ID, err) })
-	r.Devices = append(r.Devices, d)
 }

@@ -2,7 +2,6 @@ package hygon
 
 import (
 	"bytes"
-	"slices"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
@@ -50,10 +49,6 @@ func parseText(rows smitext.Rows) func([]byte, []model.Device) (model.Report, er
 		if err != nil {
 			return model.Report{}, err
 		}
-		return rows.ReadCards(blocks, owner, cards)
+		return rows.ReadCards(blocks, smitext.FindCard, cards)
 	}
-}
-
-func owner(b *smitext.Block, cards []model.Device) int {
-	return slices.IndexFunc(cards, func(d model.Device) bool { return d.ID == b.Card })
 }

@@ -58,10 +58,10 @@ func parseVersion(out []byte) (model.Report, error) {
 
 var (
 	cardName = regexp.MustCompile(`(?:[DH]CU|GPU)\[(\d+)\]`)
-	number   = regexp.MustCompile(`^\d+$`)
 	// linkTypes is the last of four matrices, of which the others have numbers.
-	linkTypes = regexp.MustCompile(`(?ms)Link Type between [^\n]*\n(.*?)(?:^=|\z)`)
-	self      = regexp.MustCompile(`(\s)(?:None|0)(\s)`)
+	linkTypes   = regexp.MustCompile(`(?ms)Link Type between [^\n]*\n(.*?)(?:^=|\z)`)
+	self        = regexp.MustCompile(`(\s)(?:None|0)(\s)`)
+	parseMatrix = smitext.TopologyParser(`\d+`, `\d+`)
 )
 
 // parseTopology reads the output of --showtopo: the matrix of link types, and each card's NUMA node.
@@ -74,7 +74,7 @@ func parseTopology(out []byte) (model.Report, error) {
 	if m := linkTypes.FindSubmatch(out); m != nil {
 		matrix = cardName.ReplaceAll(self.ReplaceAll(m[1], []byte("${1}X${2}")), []byte("$1"))
 	}
-	r, err := smitext.ParseTopology(matrix, smitext.MatrixNames{Cards: number, Peers: number})
+	r, err := parseMatrix(matrix)
 	r.Affinities = nil
 	for i := range blocks {
 		if n, ok := smitext.Index(blocks[i].Value("numa node")); ok {

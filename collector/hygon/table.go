@@ -63,15 +63,11 @@ func ParseTable(out []byte) (r model.Report, err error) {
 		}
 	}
 	isCut := banner.Match(out) && !bytes.Contains(out, []byte(endLine))
-	switch {
-	case len(r.Devices) == 0 && header != nil && r.Warnings.Count == 0 && !isCut:
-		return model.Report{}, failure.Errorf(failure.NoDevice, "the tool lists no card")
-	case len(r.Devices) == 0:
-		return model.Report{}, failure.Errorf(failure.Parse, "no complete card in the output")
-	case isCut:
+	r, err = smitext.CheckCards(r, header != nil && !isCut)
+	if err == nil && isCut {
 		r.Warn("the table has no end line: cards may be missing")
 	}
-	return r, nil
+	return r, err
 }
 
 // readCard adds the card of a row, and reports whether it did. A row with other values than the header has words is no

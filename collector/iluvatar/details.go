@@ -20,6 +20,4 @@ func commands() []model.Command {
 	}
 }
 
-func parseTopology(out []byte) (model.Report, error) {
-	return smitext.ParseTopology(out, smitext.GPUMatrix())
-}
+var parseTopology = smitext.TopologyParser(`GPU\d+`, `NIC\d+`)

@@ -46,7 +46,7 @@ func parseQuery(q smitext.Query, out []byte) (model.Report, error) {
 	blocks, r, err := q.ReadCardBlocks(out)
 	for i := range blocks {
 		b := &blocks[i]
-		d := model.Device{ID: b.Card, BusID: smitext.Label(b.Value(fieldBusID)), UUID: smitext.Label(b.Value("uuid")), Name: smitext.Label(b.Value("name"))}
+		d := model.Device{ID: b.Card, BusID: b.BusID, UUID: smitext.Label(b.Value("uuid")), Name: smitext.Label(b.Value("name"))}
 		addCard(&r, d, queryRows, b, b.Value(fieldPower))
 	}
 	return r, err
@@ -57,5 +57,5 @@ func parseMemory(out []byte, cards []model.Device) (model.Report, error) {
 	if err != nil {
 		return r, err
 	}
-	return memoryRows.ReadCards(blocks, func(b *smitext.Block, cards []model.Device) int { return find(b.Value(fieldBusID), cards) }, cards)
+	return memoryRows.ReadCards(blocks, smitext.FindCard, cards)
 }

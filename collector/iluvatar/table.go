@@ -40,25 +40,19 @@ func ParseTable(out []byte) (r model.Report, err error) {
 	if bytes.HasPrefix(out, []byte(fieldIndex)) {
 		return parseQuery(tableQuery(fieldPower, fieldLimit), out)
 	}
-	known := map[string]bool{}
 	reader := smitext.TableReader{
 		Words: tableRows,
 		Tables: []smitext.Table{
-			{Header: []string{"gpu", colBusID}, Second: []string{colMemory}, Card: func(b *smitext.Block) bool { return readCard(&r, known, b) }},
+			{Header: []string{"gpu", colBusID}, Second: []string{colMemory}, Card: func(b *smitext.Block) bool { return readCard(&r, b) }},
 			{Header: []string{"processes:"}}, // of which no row was ever seen
 		},
 		Outside: func(line smitext.Line) error { return readTitle(&r, line) },
 		Report:  &r,
 	}
-	switch err := reader.Read(out); {
-	case err != nil:
+	if err := reader.Read(out); err != nil {
 		return model.Report{}, err
-	case len(r.Devices) > 0:
-		return r, nil
-	case r.Warnings.Count == 0 && bytes.Contains(out, []byte("Bus-Id")):
-		return model.Report{}, failure.Errorf(failure.NoDevice, "the tool lists no card")
 	}
-	return model.Report{}, failure.Errorf(failure.Parse, "no complete card in the output")
+	return smitext.CheckCards(r, bytes.Contains(out, []byte("Bus-Id")))
 }
 
 var title = regexp.MustCompile(`^IX-ML:\s*(\S+)\s+Driver Version:\s*(\S+)\s+CUDA Version:\s*(\S+)`)
@@ -75,26 +69,21 @@ func readTitle(r *model.Report, line smitext.Line) error {
 }
 
 // readCard reads a card's two rows. The first one has the card's number and bus id.
-func readCard(r *model.Report, known map[string]bool, b *smitext.Block) bool {
+func readCard(r *model.Report, b *smitext.Block) bool {
 	id, bus, memory := b.Value("gpu"), b.Value(colBusID), b.Find(colMemory)
-	switch {
-	case !smitext.IsIndex(id), memory == nil, smitext.PCIAddress(memory.Value), !smitext.Absent(bus) && !smitext.PCIAddress(bus):
+	if !smitext.IsIndex(id) || memory == nil || smitext.PCIAddress(memory.Value) || !smitext.Absent(bus) && !smitext.PCIAddress(bus) {
 		return false
-	case known[id]:
-		r.Warn("card %s is printed twice", id)
-		return true
 	}
-	known[id] = true
 	addCard(r, model.Device{ID: id, BusID: smitext.Label(bus), Name: smitext.Label(b.Value("name"))}, tableRows, b, b.Value(colPower))
 	return true
 }
 
 // addCard adds a card with what the rows read of it. Of one that is lost all values are made up: it is there, and no more.
 func addCard(r *model.Report, d model.Device, rows smitext.Rows, b *smitext.Block, power string) {
-	if d.Health = lost(power); d.Health == nil {
-		rows.Read(b, &d, &d.Readings, func(err error) { r.Warn("card %s: %v", d.ID, err) })
+	if d.Health = lost(power); d.Health != nil {
+		rows = nil
 	}
-	r.Devices = append(r.Devices, d)
+	rows.AddCard(r, d, b)
 }
 
 // lost is the health of a card that is lost: it prints a power of 65535 W, which is 16 bits without an answer. It is nil

@@ -83,28 +83,23 @@ func addTo(b *smitext.Block, title string, elements []element) {
 	}
 }
 
-// find returns the place of the card with that bus id, -1 for none.
-func find(busID string, cards []model.Device) int {
-	return slices.IndexFunc(cards, func(d model.Device) bool { return busID != "" && strings.EqualFold(d.BusID, busID) })
-}
-
 // parseXML reads who the cards of the table are, their processes, and what the table lacks: nothing of one that is lost.
 func parseXML(out []byte, cards []model.Device) (model.Report, error) {
 	a, r, err := readAnswer(out)
 	known := map[int]bool{}
 	for _, g := range a.Cards {
-		at := find(g.BusID, cards)
+		b := smitext.Block{BusID: g.BusID}
+		at := smitext.FindCard(&b, cards)
 		if at < 0 || known[at] {
 			r.Warn("the card at %.20q is printed twice, or is not in the table", g.BusID)
 			continue
 		}
 		known[at] = true
-		b, card := smitext.Block{}, cards[at]
+		card := cards[at]
 		addTo(&b, "", g.Elements)
-		warn := func(err error) { r.Warn("card %s: %v", card.ID, err) }
 		d := model.Device{ID: card.ID, BusID: card.BusID, UUID: smitext.Label(b.Value("uuid"))}
 		if isThere(&card) && lost(b.Value("gpu_power_draw")) == nil && lost(b.Value("board_power_draw")) == nil {
-			detailRows.Read(&b, &card, &d.Readings, warn)
+			detailRows.Read(&b, &card, &d.Readings, func(err error) { r.Warn("card %s: %v", card.ID, err) })
 		}
 		r.Listed = append(r.Listed, d)
 		for _, p := range g.Processes {
@@ -112,12 +107,7 @@ func parseXML(out []byte, cards []model.Device) (model.Report, error) {
 			row := smitext.Block{Text: p.PID, Entries: []smitext.Entry{
 				{Word: smitext.PID, Value: p.PID}, {Word: smitext.ProcessName, Value: program}, {Word: smitext.ProcessMemory, Value: p.Memory},
 			}}
-			if process, isKnown, err := row.Process(); err != nil {
-				warn(err)
-			} else if isKnown {
-				process.Device = card.ID
-				r.Processes = append(r.Processes, process)
-			}
+			row.AddProcess(&r, card.ID)
 		}
 	}
 	return r, err

@@ -46,7 +46,7 @@ func parseQuery(out []byte, cards []model.Device) (model.Report, error) {
 			}
 		}
 	}
-	return queryRows.ReadCards(blocks, owner, cards)
+	return queryRows.ReadCards(blocks, smitext.FindCard, cards)
 }
 
 var listedXPU = regexp.MustCompile(`^XPU (\d+): (?:(.*\S)\s+(GPU-[[:xdigit:]-]+)|([[:xdigit:]]+:[[:xdigit:]:.]+))$`)
@@ -75,12 +75,5 @@ func parseList(out []byte) (model.Report, error) {
 	return r, nil
 }
 
-var (
-	xpuName = regexp.MustCompile(`^XPU\d+$`)
-	nicName = regexp.MustCompile(`^(?:NIC\d+|mlx\d+_\w+)$`) // the second where there is no legend
-)
-
-// parseTopology reads the output of topo -m.
-func parseTopology(out []byte) (model.Report, error) {
-	return smitext.ParseTopology(out, smitext.MatrixNames{Cards: xpuName, Peers: nicName})
-}
+// parseTopology reads the output of topo -m. Where it has no legend the NICs have their own names.
+var parseTopology = smitext.TopologyParser(`XPU\d+`, `NIC\d+|mlx\d+_\w+`)

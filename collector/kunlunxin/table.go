@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"errors"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
@@ -48,10 +47,7 @@ var (
 	version    = regexp.MustCompile(`(Driver|XPU-RT|Runtime) Version:\s*(\S+)`)
 )
 
-type tableParser struct {
-	report model.Report
-	known  map[string]bool // cards
-}
+type tableParser struct{ report model.Report }
 
 // parseTable reads the output of xpu_smi without arguments, or that of -m, which is asked for where that is refused. It
 // fails with failure.Parse when the output is another program's or holds no whole card, with failure.Unsupported when it
@@ -60,7 +56,7 @@ func parseTable(out []byte, _ []model.Device) (model.Report, error) {
 	if machineLine.Match(out) {
 		return parseMachine(out, nil)
 	}
-	p := &tableParser{known: map[string]bool{}}
+	p := &tableParser{}
 	reader := smitext.TableReader{
 		Words: tableRows,
 		Tables: []smitext.Table{
@@ -73,17 +69,13 @@ func parseTable(out []byte, _ []model.Device) (model.Report, error) {
 		Outside: p.readTitle,
 		Report:  &p.report,
 	}
-	switch err := reader.Read(out); {
-	case err != nil:
+	if err := reader.Read(out); err != nil {
 		return model.Report{}, err
-	case len(p.report.Devices) > 0:
-		return p.report, nil
-	case p.report.Tool != nil && !cardHeader.Match(out):
-		return model.Report{}, failure.Errorf(failure.Unsupported, "the table has another header")
-	case p.report.Warnings.Count == 0 && cardHeader.Match(out) && lastTitle.Match(out):
-		return model.Report{}, failure.Errorf(failure.NoDevice, "the tool lists no card")
 	}
-	return model.Report{}, failure.Errorf(failure.Parse, "no complete card in the output")
+	if p.report.Tool != nil && !cardHeader.Match(out) {
+		return model.Report{}, failure.Errorf(failure.Unsupported, "the table has another header")
+	}
+	return smitext.CheckCards(p.report, cardHeader.Match(out) && lastTitle.Match(out))
 }
 
 // readTitle reads the versions above the tables. The tool has none of its own. Intel's tool of the same name has a title
@@ -109,32 +101,18 @@ func (p *tableParser) readTitle(line smitext.Line) error {
 func (p *tableParser) readCard(b *smitext.Block) bool {
 	id, bus, fan := cmp.Or(b.Value(colXPU), b.Value(colDevID)), b.Value(colBusID), b.Value("fan")
 	isWhole := b.Value(colDevID) != "" || fan != "" && !smitext.IsIndex(fan)
-	switch {
-	case !isWhole || !smitext.IsIndex(id) || !smitext.PCIAddress(bus):
+	if !isWhole || !smitext.IsIndex(id) || !smitext.PCIAddress(bus) {
 		return false
-	case p.known[id]:
-		p.report.Warn("card %s is printed twice", id)
-		return true
 	}
-	p.known[id] = true
-	d := model.Device{ID: id, BusID: bus, Name: smitext.Label(b.Value("name")), Readings: make(model.Readings, 0, 8)}
-	tableRows.Read(b, &d, &d.Readings, func(err error) { p.report.Warn("card %s: %v", id, err) })
-	p.report.Devices = append(p.report.Devices, d)
+	tableRows.AddCard(&p.report, model.Device{ID: id, BusID: bus, Name: smitext.Label(b.Value("name"))}, b)
 	return true
 }
 
 // readProcess reads a row of the processes. None was ever published: it is taken to look like nvidia-smi's.
 func (p *tableParser) readProcess(b *smitext.Block) bool {
 	text := strings.Trim(b.Text, "|")
-	if text == "" || strings.HasPrefix(text, "No running processes found") {
-		return true
-	}
-	process, isKnown, err := b.Process()
-	if err != nil {
-		p.report.Warn("%v", err)
-	}
-	if process.Device = b.Value(colXPU); isKnown {
-		p.report.Processes = append(p.report.Processes, process)
+	if text != "" && !strings.HasPrefix(text, "No running processes found") {
+		b.AddProcess(&p.report, b.Value(colXPU))
 	}
 	return true
 }
@@ -164,32 +142,24 @@ var (
 // parseMachine reads the lines of -m about these cards, or, where none are given, of all. A line with fewer fields than
 // up to the model, or without its end, is left out with a warning. Without a card the error is failure.Parse.
 func parseMachine(out []byte, cards []model.Device) (r model.Report, err error) {
-	known := map[string]bool{}
 	for line := range strings.Lines(string(out)) {
 		values := field.FindAllString(line, -1)
 		switch {
 		case len(values) == 0:
 		case len(values) < 22 || values[21][0] != '"' || !machineLine.MatchString(line) || !smitext.IsIndex(values[2]) || !strings.HasSuffix(line, "\n"):
 			r.Warn("a line that is no whole card: %.120q", strings.TrimSpace(line))
-		case known[values[2]]:
-			r.Warn("card %s is printed twice", values[2])
 		default:
-			known[values[2]] = true
 			b := machineBlock(values)
 			d := model.Device{ID: b.Card, BusID: b.BusID, Name: smitext.Label(b.Value("model"))}
-			if at := owner(&b, cards); at >= 0 {
+			if at := smitext.FindCard(&smitext.Block{BusID: b.BusID}, cards); at >= 0 { // numbers move
 				d = model.Device{ID: cards[at].ID}
 			} else if cards != nil {
 				continue
 			}
-			machineRows.Read(&b, &d, &d.Readings, func(err error) { r.Warn("card %s: %v", d.ID, err) })
-			r.Devices = append(r.Devices, d)
+			machineRows.AddCard(&r, d, &b)
 		}
 	}
-	if len(r.Devices) == 0 {
-		return model.Report{}, failure.Errorf(failure.Parse, "no line of a card in the output")
-	}
-	return r, nil
+	return smitext.CheckCards(r, false)
 }
 
 // machineBlock gives the values their words. K200 prints its power in milliwatts, and the same for both chips of a board:
@@ -211,12 +181,4 @@ func machineBlock(values []string) smitext.Block {
 		power.Err = errors.New("neither watts nor K200's milliwatts")
 	}
 	return b
-}
-
-// owner finds a card by its bus, of which some outputs print a longer domain: numbers move when a card falls off it.
-func owner(b *smitext.Block, cards []model.Device) int {
-	bus := strings.TrimLeft(b.BusID, "0")
-	return slices.IndexFunc(cards, func(d model.Device) bool {
-		return bus != "" && strings.EqualFold(bus, strings.TrimLeft(d.BusID, "0"))
-	})
 }

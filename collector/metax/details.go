@@ -12,7 +12,7 @@ import (
 func commands() []model.Command {
 	all := []model.Command{
 		{Name: "list", Inventory: true, Every: time.Minute, Args: model.SameArgs([]string{"-L"}), Parse: model.IgnoreCards(ParseList)},
-		{Name: "topology", Inventory: true, Args: model.SameArgs([]string{"topo", "-n"}, []string{"topo", "-m"}), Parse: model.IgnoreCards(ParseTopology)},
+		{Name: "topology", Inventory: true, Args: model.SameArgs([]string{"topo", "-n"}, []string{"topo", "-m"}), Parse: model.IgnoreCards(smitext.TopologyParser(`GPU\d+`, `NIC\d+`))}, // the first has NICs
 		{Name: "summary", Lean: true, Every: 30 * time.Second, Args: model.SameArgs([]string{"-s"}), Parse: parseText(summaryRows)},
 	}
 	for _, flag := range []string{
@@ -31,7 +31,7 @@ func parseText(rows smitext.Rows) func([]byte, []model.Device) (model.Report, er
 		if err := checkTitles(out); err != nil {
 			return model.Report{}, err
 		}
-		return rows.ReadCards(smitext.ReadKeyValues(out), owner, cards)
+		return rows.ReadCards(smitext.ReadKeyValues(out), smitext.FindCard, cards)
 	}
 }
 
@@ -47,18 +47,4 @@ func checkTitles(out []byte) error {
 		}
 	}
 	return nil
-}
-
-// owner finds the card by number and bus id: numbers move up when a card falls off
-// the bus.
-func owner(b *smitext.Block, cards []model.Device) int {
-	for i, d := range cards {
-		sameNumber := b.Card == d.ID
-		sameBus := b.BusID != "" && strings.EqualFold(b.BusID, d.BusID)
-		noBus := b.BusID == "" || d.BusID == ""
-		if sameBus && (sameNumber || b.Card == "") || sameNumber && noBus {
-			return i
-		}
-	}
-	return -1
 }

@@ -52,7 +52,7 @@ func parseJSON(out []byte, cards []model.Device) (model.Report, error) {
 		}
 		blocks = append(blocks, b)
 	}
-	return jsonRows.ReadCards(blocks, owner, cards)
+	return jsonRows.ReadCards(blocks, smitext.FindCard, cards)
 }
 
 // jsonValue returns a number or text as it is, how long a list is, and the sum of an object of

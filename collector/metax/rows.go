@@ -14,15 +14,7 @@ func (p *tableParser) card(b *smitext.Block) bool {
 		bus == nil || !smitext.Absent(bus.Value) && !smitext.PCIAddress(bus.Value) {
 		return false
 	}
-	if p.cards[id] {
-		p.report.Warn("card %s is printed twice", id)
-		return true
-	}
-	p.cards[id] = true
-	d := model.Device{
-		ID: id, BusID: smitext.Label(bus.Value), Name: smitext.Label(b.Value(colName)), Board: smitext.Label(b.Value(colBoard)),
-		Readings: make(model.Readings, 0, 8),
-	}
+	d := model.Device{ID: id, BusID: smitext.Label(bus.Value), Name: smitext.Label(b.Value(colName)), Board: smitext.Label(b.Value(colBoard))}
 	for i := range b.Entries {
 		if e := &b.Entries[i]; e.Word == colUtil && isState(e.Value) { // one release prints the word over the states
 			e.Word = colState
@@ -33,8 +25,7 @@ func (p *tableParser) card(b *smitext.Block) bool {
 			p.report.Warn("card %s: cannot read %s from %.40q", id, colState, state)
 		}
 	}
-	cardRows.Read(b, &d, &d.Readings, func(err error) { p.report.Warn("card %s: %v", id, err) })
-	p.report.Devices = append(p.report.Devices, d)
+	cardRows.AddCard(&p.report, d, b)
 	return true
 }
 

@@ -55,7 +55,6 @@ var (
 type tableParser struct {
 	report    model.Report
 	noneAtAll bool                  // "Attached GPUs : 0"
-	cards     map[string]bool       // cards read
 	slices    map[[2]string]bool    // card and slice read
 	holdings  map[[2]string]holding // by card and process
 }
@@ -64,7 +63,7 @@ type tableParser struct {
 // failure.Parse when the output is another program's or holds no whole card, and
 // with failure.NoDevice when the table says that no GPU is attached.
 func ParseTable(out []byte) (model.Report, error) {
-	p := &tableParser{cards: map[string]bool{}, slices: map[[2]string]bool{}, holdings: map[[2]string]holding{}}
+	p := &tableParser{slices: map[[2]string]bool{}, holdings: map[[2]string]holding{}}
 	reader := smitext.TableReader{
 		Words: slices.Concat(cardRows, sliceRows, processRows),
 		Tables: []smitext.Table{
@@ -82,10 +81,8 @@ func ParseTable(out []byte) (model.Report, error) {
 		return model.Report{}, err
 	case len(p.report.Devices) == 0 && p.noneAtAll:
 		return model.Report{}, failure.Errorf(failure.NoDevice, "the tool says that no GPU is attached")
-	case len(p.report.Devices) == 0:
-		return model.Report{}, failure.Errorf(failure.Parse, "no complete card in the output")
 	}
-	return p.report, nil
+	return smitext.CheckCards(p.report, false)
 }
 
 func (p *tableParser) outside(line smitext.Line) error {
@@ -133,7 +130,7 @@ func (p *tableParser) title(cells []string) error {
 		first, _, _ := strings.Cut(cell, " ")
 		if m := toolVersion.FindStringSubmatch(cell); m != nil {
 			t.Name, t.Version = strings.ToLower(first), m[1]
-		} else if strings.HasSuffix(strings.ToUpper(first), "-SMI") {
+		} else if strings.HasSuffix(strings.ToUpper(first), "-SMI") || first == "IX-ML:" {
 			return failure.Errorf(failure.Parse, "the title is that of %.40q, not of mx-smi or ht-smi", first)
 		}
 		for _, m := range otherVersion.FindAllStringSubmatch(cell, -1) {

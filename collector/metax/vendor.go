@@ -19,12 +19,6 @@ func Vendor() model.Vendor {
 	}
 }
 
-// ParseTopology reads the output of mx-smi topo -m, or of topo -n, which has the
-// NICs too.
-func ParseTopology(out []byte) (model.Report, error) {
-	return smitext.ParseTopology(out, smitext.GPUMatrix())
-}
-
 // Classify returns what an error text of mx-smi or of its library means.
 func Classify(text []byte) (failure.Reason, string, bool) {
 	return smitext.Match(text, append(smitext.LoaderPatterns(), []smitext.Pattern{

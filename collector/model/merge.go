@@ -111,7 +111,7 @@ func (m *merger) addSlices(all []Slice) {
 // leaves out.
 func (m *merger) addListed(listed []Device) {
 	for _, l := range listed {
-		if i := slices.IndexFunc(m.Devices, func(d Device) bool { return isSameCard(d, l) }); i >= 0 {
+		if i := slices.IndexFunc(m.Devices, func(d Device) bool { return d.IsSame(&l) }); i >= 0 {
 			d := &m.Devices[i]
 			d.identify(l)
 			d.Readings = slices.Clip(d.Readings) // the table's own is not to be changed
@@ -173,7 +173,7 @@ func (m *merger) addLinks(links []Link) {
 func Missing(table, known []Device, limit int) []Device {
 	var missing []Device
 	for _, d := range known {
-		isSame := func(other Device) bool { return isSameCard(d, other) }
+		isSame := func(other Device) bool { return d.IsSame(&other) }
 		if slices.ContainsFunc(table, isSame) {
 			continue
 		}
@@ -186,11 +186,11 @@ func Missing(table, known []Device, limit int) []Device {
 	return missing
 }
 
-// isSameCard compares bus ids and UUIDs, and numbers only where a bus id is not known: numbers move up when a card falls
-// off the bus.
-func isSameCard(a, b Device) bool {
-	sameBus := a.BusID != "" && strings.EqualFold(a.BusID, b.BusID)
-	sameUUID := a.UUID != "" && a.UUID == b.UUID
-	sameNumber := a.ID == b.ID && (a.BusID == "" || b.BusID == "")
+// IsSame compares bus ids and UUIDs, and numbers only where a bus id is not known: numbers move up when a card falls off
+// the bus. The domain of a bus id may have more zeros before it.
+func (d *Device) IsSame(other *Device) bool {
+	sameBus := d.BusID != "" && strings.EqualFold(strings.TrimLeft(d.BusID, "0"), strings.TrimLeft(other.BusID, "0"))
+	sameUUID := d.UUID != "" && d.UUID == other.UUID
+	sameNumber := d.ID == other.ID && (d.BusID == "" || other.BusID == "")
 	return sameBus || sameUUID || sameNumber
 }

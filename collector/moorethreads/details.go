@@ -39,14 +39,7 @@ func parseQuery(out []byte, cards []model.Device) (model.Report, error) {
 	if err != nil {
 		return model.Report{}, err
 	}
-	return queryRows.ReadCards(blocks, owner, cards)
-}
-
-// owner finds a card by its number, and by its bus where that is printed: any member may be missing.
-func owner(b *smitext.Block, cards []model.Device) int {
-	return slices.IndexFunc(cards, func(d model.Device) bool {
-		return d.ID == b.Card && (b.BusID == "" || d.BusID == "" || strings.EqualFold(d.BusID, b.BusID))
-	})
+	return queryRows.ReadCards(blocks, smitext.FindCard, cards)
 }
 
 func parseList(out []byte) (model.Report, error) {

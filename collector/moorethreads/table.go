@@ -46,7 +46,6 @@ var (
 // The third line, of the ECC mode, may be missing.
 type tableParser struct {
 	report        model.Report
-	known         map[string]bool
 	headers       [2]smitext.Header // of a card's lines, in the table of cards
 	processHeader smitext.Header    // in the table of processes
 	first         *smitext.Block    // waits for its second line
@@ -57,7 +56,7 @@ type tableParser struct {
 // program's or holds no whole card, and with failure.NoDevice when the table is whole and empty. A last line without its
 // end may be cut and is left out.
 func parseTable(out []byte) (model.Report, error) {
-	p := tableParser{known: map[string]bool{}}
+	var p tableParser
 	for line := range smitext.Lines(out[:bytes.LastIndexByte(out, '\n')+1]) {
 		if m := title.FindStringSubmatch(line.Text); m != nil {
 			if m[1] != tool {
@@ -70,16 +69,11 @@ func parseTable(out []byte) (model.Report, error) {
 	}
 	isCut := p.headers[0] != nil || p.processHeader != nil
 	p.endCard()
-	r := &p.report
-	switch {
-	case len(r.Devices) == 0 && r.Warnings.Count == 0 && p.isEnded:
-		return model.Report{}, failure.Errorf(failure.NoDevice, "the tool lists no card")
-	case len(r.Devices) == 0:
-		return model.Report{}, failure.Errorf(failure.Parse, "no complete card in the output")
-	case isCut:
+	r, err := smitext.CheckCards(p.report, p.isEnded)
+	if err == nil && isCut {
 		r.Warn("the last table has no end line: cards or processes may be missing")
 	}
-	return p.report, nil
+	return r, err
 }
 
 func (p *tableParser) readLine(text string) {
@@ -101,7 +95,8 @@ func (p *tableParser) readLine(text string) {
 	case processHeader.MatchString(text):
 		p.processHeader = processRows.Header([]string{text})
 	case isEntry && p.processHeader != nil:
-		p.readProcess(p.processHeader.Block([]string{text}))
+		row := p.processHeader.Block([]string{text})
+		row.AddProcess(&p.report, row.Value("id"))
 	case isEntry && p.headers[0] != nil:
 		p.endCard()
 		first := p.headers[0].Block(cells)
@@ -125,27 +120,12 @@ func (p *tableParser) endCard() {
 func (p *tableParser) readCard(second smitext.Block) {
 	b := smitext.Block{Entries: slices.Concat(p.first.Entries, second.Entries)}
 	d := model.Device{ID: b.Value("id"), Name: smitext.Label(b.Value("name"))}
-	switch {
-	case d.ID == "" || len(second.Entries) == 0:
+	if d.ID == "" || len(second.Entries) == 0 {
 		return // endCard warns of it
-	case p.known[d.ID]:
-		p.report.Warn("card %s is printed twice", d.ID)
-	default:
-		if bus := b.Value("pcie"); smitext.PCIAddress(bus) {
-			d.BusID = bus
-		}
-		cardRows.Read(&b, &d, &d.Readings, func(err error) { p.report.Warn("card %s: %v", d.ID, err) })
-		p.report.Devices, p.known[d.ID] = append(p.report.Devices, d), true
 	}
+	if bus := b.Value("pcie"); smitext.PCIAddress(bus) {
+		d.BusID = bus
+	}
+	cardRows.AddCard(&p.report, d, &b)
 	p.first = nil
-}
-
-func (p *tableParser) readProcess(row smitext.Block) {
-	process, isKnown, err := row.Process()
-	if err != nil {
-		p.report.Warn("%v", err)
-	}
-	if process.Device = row.Value("id"); isKnown {
-		p.report.Processes = append(p.report.Processes, process)
-	}
 }

@@ -75,17 +75,11 @@ func (q query) parseDetails(out []byte, cards []model.Device) (model.Report, err
 	if err != nil {
 		return r, err
 	}
-	read, err := detailRows.ReadCards(blocks, owner, cards)
+	read, err := detailRows.ReadCards(blocks, smitext.FindCard, cards)
 	if err == nil {
 		read.Warnings.Join(r.Warnings)
 	}
 	return read, err
-}
-
-// owner finds a card by its number and UUID: numbers may move up when a card falls off the bus.
-func owner(b *smitext.Block, cards []model.Device) int {
-	d := device(b)
-	return slices.IndexFunc(cards, func(known model.Device) bool { return known.ID == d.ID && known.UUID == d.UUID })
 }
 
 // recovery is the field for what the driver asks to be done about a card: None for one that is well.

@@ -77,6 +77,4 @@ func parseVersion(out []byte) (model.Report, error) {
 }
 
 // parseTopology reads the output of nvidia-smi topo -m.
-func parseTopology(out []byte) (model.Report, error) {
-	return smitext.ParseTopology(out, smitext.GPUMatrix())
-}
+var parseTopology = smitext.TopologyParser(`GPU\d+`, `NIC\d+`)

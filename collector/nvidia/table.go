@@ -50,9 +50,7 @@ func newCardQuery(fields []string) query {
 func (q query) parseTable(out []byte) (model.Report, error) {
 	blocks, r, err := q.ReadCardBlocks(out)
 	for i := range blocks {
-		d := device(&blocks[i])
-		tableRows.Read(&blocks[i], &d, &d.Readings, func(err error) { r.Warn("card %s: %v", d.ID, err) })
-		r.Devices = append(r.Devices, d)
+		tableRows.AddCard(&r, device(&blocks[i]), &blocks[i])
 	}
 	return r, err
 }
@@ -60,7 +58,7 @@ func (q query) parseTable(out []byte) (model.Report, error) {
 // device is the identity of a card.
 func device(b *smitext.Block) model.Device {
 	text := func(field string) string { return smitext.Label(b.Value(field)) }
-	return model.Device{ID: b.Card, UUID: text("uuid"), BusID: text("pci.bus_id"), Name: text("name")}
+	return model.Device{ID: b.Card, UUID: text("uuid"), BusID: b.BusID, Name: text("name")}
 }
 
 // parseProcesses reads which processes compute on the cards. One whose memory is not printed is left out.

@@ -2,6 +2,7 @@ package smitext
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
@@ -19,7 +20,7 @@ type Entry struct {
 // Block is the entries of one card, or of one chip, slice or process of it.
 type Block struct {
 	Card    string // behind GPU#, NPU ID, DEV ID, [devid or [device, or a query's index; "" where none is printed
-	BusID   string // beside GPU#
+	BusID   string // beside GPU# or XPU, or a query's pci.bus_id
 	Chip    string // "" where none is printed
 	MCU     bool   // of the board's controller and of no chip
 	Chips   int    // how many the card is said to have, 0 where nothing is said
@@ -67,8 +68,52 @@ func (b *Block) Process() (p model.Process, known bool, err error) {
 	return model.Process{PID: pid, Name: Label(b.Value(ProcessName)), UsedBytes: bytes}, known, nil
 }
 
+// AddProcess adds the process of a block to those of a report, on a card.
+func (b *Block) AddProcess(r *model.Report, card string) {
+	p, isKnown, err := b.Process()
+	if err != nil {
+		r.Warn("%v", err)
+	}
+	if p.Device = card; isKnown {
+		r.Processes = append(r.Processes, p)
+	}
+}
+
+// AddCard adds a card, with the readings of its block, to those of a table.
+func (rows Rows) AddCard(r *model.Report, d model.Device, b *Block) {
+	switch {
+	case slices.ContainsFunc(r.Devices, func(other model.Device) bool { return other.ID == d.ID }):
+		r.Warn("card %s is printed twice", d.ID)
+	case len(r.Devices) == model.MaxDevices:
+		r.Warn("more than %d cards", model.MaxDevices)
+	default:
+		d.Readings = make(model.Readings, 0, 8)
+		rows.Read(b, &d, &d.Readings, func(err error) { r.Warn("card %s: %v", d.ID, err) })
+		r.Devices = append(r.Devices, d)
+	}
+}
+
+// CheckCards returns the report of a table that has a card. Else it fails with failure.NoDevice where the tool has printed
+// that there is none, and with failure.Parse where that is not known.
+func CheckCards(r model.Report, hasNone bool) (model.Report, error) {
+	switch {
+	case len(r.Devices) > 0:
+		return r, nil
+	case hasNone && r.Warnings.Count == 0:
+		return model.Report{}, failure.Errorf(failure.NoDevice, "the tool lists no card")
+	}
+	return model.Report{}, failure.Errorf(failure.Parse, "no complete card in the output")
+}
+
 // Owner returns which of the cards a block is about, -1 for none.
 type Owner func(b *Block, cards []model.Device) int
+
+// FindCard is the Owner by the block's number and bus id, or by the one that is printed: what are those of two cards is
+// about neither, since numbers move up when a card falls off the bus.
+func FindCard(b *Block, cards []model.Device) int {
+	named := model.Device{ID: b.Card, BusID: b.BusID}
+	return slices.IndexFunc(cards, func(d model.Device) bool { return d.IsSame(&named) && (b.Card == "" || b.Card == d.ID) })
+}
 
 // ReadCards reads the cards' readings from the blocks of a command. A card of which a row found its word is in the
 // report, also where nothing could be read. It fails with failure.Parse where no card is.

@@ -71,7 +71,7 @@ func (q Query) ReadCardBlocks(out []byte) (blocks []Block, r model.Report, err e
 	rows, r, err := q.ReadBlocks(out)
 	known := map[string]bool{}
 	for _, b := range rows {
-		b.Card = b.Value("index")
+		b.Card, b.BusID = b.Value("index"), Label(b.Value("pci.bus_id"))
 		switch {
 		case !IsIndex(b.Card):
 			r.Warn("cannot read the card's number from %.40q", b.Card)

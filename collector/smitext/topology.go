@@ -10,20 +10,15 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
-// MatrixNames are the names in the margins of a matrix of links.
-type MatrixNames struct {
-	Cards *regexp.Regexp // such as GPU0: rows that are read
-	Peers *regexp.Regexp // such as NIC0: columns only
+// matrixNames are the names in the margins of a matrix of links.
+type matrixNames struct {
+	cards *regexp.Regexp // such as GPU0: rows that are read
+	peers *regexp.Regexp // such as NIC0: columns only
 }
 
-func (n MatrixNames) match(s string) bool { return n.Cards.MatchString(s) || n.Peers.MatchString(s) }
-
-// GPUMatrix are the names in a matrix of GPUs and NICs.
-func GPUMatrix() MatrixNames { return MatrixNames{Cards: gpuName, Peers: nicName} }
+func (n matrixNames) match(s string) bool { return n.cards.MatchString(s) || n.peers.MatchString(s) }
 
 var (
-	gpuName  = regexp.MustCompile(`^GPU\d+$`)
-	nicName  = regexp.MustCompile(`^NIC\d+$`)
 	linkType = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 	cpuList  = regexp.MustCompile(`^[0-9,-]+$`)
 	// escapes underline or colour names, also in a pipe; what cannot be printed may have been replaced.
@@ -43,11 +38,18 @@ var affinityColumns = []string{nodeAffinity, cpuAffinity, numaAffinity, memoryNo
 // self is printed where a card's row meets its own column.
 const self = "X"
 
-// ParseTopology reads the matrix that a tool prints of how cards and NICs are connected.
+// TopologyParser returns the parser of the matrix that a tool prints of how cards and NICs are connected, by patterns of
+// their names, such as `GPU\d+` and `NIC\d+`.
 // The report has Links and Affinities with names as printed, except that a NIC with a legend
 // has its device's name. Nothing is mirrored: a cell is one link. Output without a matrix is
 // failure.Parse.
-func ParseTopology(out []byte, names MatrixNames) (model.Report, error) {
+func TopologyParser(cards, peers string) func(out []byte) (model.Report, error) {
+	whole := func(name string) *regexp.Regexp { return regexp.MustCompile("^(?:" + name + ")$") }
+	names := matrixNames{cards: whole(cards), peers: whole(peers)}
+	return func(out []byte) (model.Report, error) { return parseTopology(out, names) }
+}
+
+func parseTopology(out []byte, names matrixNames) (model.Report, error) {
 	m := matrix{names: names}
 	legend := map[string]string{} // NIC0 → mlx5_0
 	for line := range bytes.Lines(escapes.ReplaceAll(out, nil)) {
@@ -58,7 +60,7 @@ func ParseTopology(out []byte, names MatrixNames) (model.Report, error) {
 			if m.rows == 0 {
 				m.setHeader(fields)
 			}
-		case m.header != nil && names.Cards.MatchString(fields[0]):
+		case m.header != nil && names.cards.MatchString(fields[0]):
 			if m.rows++; !bytes.HasSuffix(line, []byte("\n")) {
 				fields = fields[:1] // what the last field lacks is not known
 			}
@@ -71,7 +73,7 @@ func ParseTopology(out []byte, names MatrixNames) (model.Report, error) {
 		return model.Report{}, failure.Errorf(failure.Parse, "no link matrix in the output")
 	}
 	for i, l := range m.report.Links {
-		if nic, ok := legend[l.Peer]; ok && names.Peers.MatchString(l.Peer) {
+		if nic, ok := legend[l.Peer]; ok && names.peers.MatchString(l.Peer) {
 			m.report.Links[i].Peer = nic
 		}
 	}
@@ -79,7 +81,7 @@ func ParseTopology(out []byte, names MatrixNames) (model.Report, error) {
 }
 
 type matrix struct {
-	names   MatrixNames
+	names   matrixNames
 	header  []string
 	links   int      // how many names begin the header
 	columns []string // those behind them

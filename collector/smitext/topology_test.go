@@ -2,7 +2,6 @@ package smitext_test
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -14,7 +13,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
-var matrixNames = smitext.MatrixNames{Cards: regexp.MustCompile(`^(GPU|NPU|Phy-ID)\d+$`), Peers: regexp.MustCompile(`^NIC\d+$`)}
+var parseTopology = smitext.TopologyParser(`(?:GPU|NPU|Phy-ID)\d+`, `NIC\d+`)
 
 func node(n int) *int { return &n }
 
@@ -202,7 +201,7 @@ GPU1    MX      X       0-3
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := smitext.ParseTopology([]byte(c.out), matrixNames)
+			got, err := parseTopology([]byte(c.out))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -223,7 +222,7 @@ func TestOutputWithoutAMatrixIsRefused(t *testing.T) {
 		"NICs alone":       "        NIC0    NIC1\nNIC0    X       PIX\nNIC1    PIX     X\n",
 		"unnumbered names": "        GPU     GPU-1   GPUx\nGPU     X       MX      MX\n",
 	} {
-		r, err := smitext.ParseTopology([]byte(out), matrixNames)
+		r, err := parseTopology([]byte(out))
 		if failure.ReasonOf(err) != failure.Parse {
 			t.Errorf("%s: got %+v and error %v, want a parse error", name, r, err)
 		}
@@ -255,7 +254,7 @@ func FuzzParseTopology(f *testing.F) {
 	f.Add(matrix(2)+"NIC Legend:\n NIC0: mlx5_0\n", 90)
 	f.Add("\tNPU0 NIC0 CPU Affinity\nNPU0 X PIX 0-3, 4-7\nNIC0 PIX X\n\nNIC0: a\n", 40)
 	f.Fuzz(func(t *testing.T, out string, cut int) {
-		r, err := smitext.ParseTopology([]byte(out), matrixNames)
+		r, err := parseTopology([]byte(out))
 		if err != nil {
 			return
 		}
@@ -272,7 +271,7 @@ func FuzzParseTopology(f *testing.F) {
 		if strings.Contains(out, "NIC") {
 			return // a cut legend leaves a NIC its number
 		}
-		part, _ := smitext.ParseTopology([]byte(out[:max(0, min(cut, len(out)))]), matrixNames)
+		part, _ := parseTopology([]byte(out[:max(0, min(cut, len(out)))]))
 		for _, l := range part.Links {
 			if !whole[l] {
 				t.Fatalf("cut after %d bytes, %q has a link %+v that it lacks whole", cut, out, l)
@@ -286,7 +285,7 @@ func BenchmarkParseTopology(b *testing.B) {
 	b.SetBytes(int64(len(out)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := smitext.ParseTopology(out, matrixNames); err != nil {
+		if _, err := parseTopology(out); err != nil {
 			b.Fatal(err)
 		}
 	}

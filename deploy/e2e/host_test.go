@@ -69,15 +69,14 @@ const sick = "alpha"
 // startExporter starts the exporter at the address it had before, if any.
 func (h *host) startExporter(t *testing.T) {
 	t.Helper()
-	env, detail := []string{"FAKEHOST_STATE=" + h.path("state")}, "lean"
+	details := []string{"--collector.detail=lean"}
 	if h.name == sick {
-		env, detail = append(env, "PATH="+h.programs.path("fake")+":"+os.Getenv("PATH")), "full" // where hccn_tool is
+		details = []string{"--collector.detail=full", "--collector.ascend.hccn-command=" + h.programs.path("fake/hccn_tool")}
 	}
-	h.daemon = start(t, "exporter", env, h.programs.path("accelerator_exporter"),
+	h.daemon = start(t, "exporter", []string{"FAKEHOST_STATE=" + h.path("state")}, h.programs.path("accelerator_exporter"), append(details,
 		"--web.listen-address="+h.exporter, "--config.file="+h.path("probes.yml"), "--path.sysfs="+h.path("sysfs"),
 		"--collector.metax.command="+h.programs.path("fake/mx-smi"), "--collector.ascend.command="+h.programs.path("fake/npu-smi"),
-		"--collector.environment=FAKEHOST_STATE", "--collector.interval=2s", "--collector.inventory-interval=10s", "--collector.timeout=10s",
-		"--collector.detail="+detail)
+		"--collector.environment=FAKEHOST_STATE", "--collector.interval=2s", "--collector.inventory-interval=10s", "--collector.timeout=10s")...)
 	h.exporter = served(t, h.daemon)
 }
 

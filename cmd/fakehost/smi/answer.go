@@ -23,7 +23,8 @@ type Tool struct {
 	name  string
 	cards string // the tool whose orders say how its cards are
 	model cardModel
-	// parse names the command of a call and the card that it is about, "" for all cards.
+	calls map[string]string // commands by their arguments
+	// parse names the command of any other call and the card that it is about, "" for all cards; nil where there is none.
 	parse         func(args []string) (command, card string)
 	unknown       string // the answer to a command without a template
 	unknownStatus int
@@ -38,10 +39,12 @@ const npuUsage = "Usage: npu-smi info <watch|proc|-h|-m|-l|-t type> [Options...]
 var tools = []Tool{
 	{
 		name: "mx-smi", cards: "mx-smi", model: c500, parse: parseMXSMI,
+		calls:   map[string]string{"": "table", "-L": "list", "topo -m": "topology", "topo -n": "topology", "-s": "summary", "-j": "json"},
 		unknown: "PARSE ERROR: Argument: ARGS\n             Couldn't find match for argument\n", unknownStatus: 1,
 	},
 	{
 		name: "npu-smi", cards: "npu-smi", model: ascend910B, parse: parseNPUSMI,
+		calls:   map[string]string{"info": "table", "info -m": "mapping", "info -l": "list", "info -t topo": "topology", "info watch": "watch"},
 		unknown: "Error parameter of -t\n" + npuUsage, unknownStatus: 1,
 		noCard: "Invalid card id.\nError parameter of -i\n" + npuUsage,
 	},
@@ -52,68 +55,48 @@ var tools = []Tool{
 	},
 	{
 		name: "nvidia-smi", cards: "nvidia-smi", model: h100, parse: parseNVIDIASMI,
+		calls:   map[string]string{"-L": "list", "topo -m": "topology", "--version": "version", "--help-query-gpu": "fields"},
 		unknown: "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.\n", unknownStatus: 2,
 	},
 	{
-		name: "hy-smi", cards: "hy-smi", model: k100AI, parse: parseHYSMI,
+		name: "hy-smi", cards: "hy-smi", model: k100AI, parse: parseHYSMI, calls: map[string]string{"": "table"},
 		unknown: "usage: hy-smi [-h] [--show...]\nhy-smi: error: unrecognized arguments: ARGS\n", unknownStatus: 2,
 	},
 	{
-		name: "ixsmi", cards: "ixsmi", model: biV150, parse: parseIXSMI,
+		name: "ixsmi", cards: "ixsmi", model: biV150, parse: parseCardQuery,
+		calls:   map[string]string{"": "table", "-q -x": "xml", "topo -m": "topology"},
 		unknown: "Invalid combination of input arguments. Please run 'ixsmi -h' for help.\n", unknownStatus: 2,
 	},
 	{
-		name: "xpu_smi", cards: "xpu_smi", model: p800, parse: parseXPUSMI,
+		name: "xpu_smi", cards: "xpu_smi", model: p800,
+		calls:   map[string]string{"": "table", "-m": "machine", "-L": "list", "topo -m": "topology", "-q": "query"},
 		unknown: "xpu_smi: unrecognized option 'ARGS'\nUsage: xpu-smi [options]\n", unknownStatus: 1,
 	},
 	{
-		name: "mthreads-gmi", cards: "mthreads-gmi", model: s5000, parse: parseMThreadsGMI,
+		name: "mthreads-gmi", cards: "mthreads-gmi", model: s5000, calls: map[string]string{"": "table", "--query --json": "query"},
 		unknown: "Error: the requested operation is not available on target device\n", unknownStatus: 1,
 	},
 	{
-		name: "efsmi", cards: "efsmi", model: s60, parse: parseEFSMI,
+		name: "efsmi", cards: "efsmi", model: s60, calls: map[string]string{"": "table", "-q": "query", "-L": "list", "topo -m": "topology"},
 		unknown: "efsmi: unrecognized option 'ARGS'\n", unknownStatus: 1,
 	},
 }
 
 // parseHYSMI takes the first flag as the command.
-func parseHYSMI(args []string) (command, card string) {
-	if len(args) == 0 {
-		return "table", ""
-	}
-	return strings.TrimLeft(args[0], "-"), ""
-}
-
-func parseXPUSMI(args []string) (command, card string) {
-	commands := map[string]string{"": "table", "-m": "machine", "-L": "list", "-q": "query", "topo -m": "topology"}
-	return commands[strings.Join(args, " ")], ""
-}
-
-func parseMThreadsGMI(args []string) (command, card string) {
-	commands := map[string]string{"": "table", "--query --json": "query"}
-	return commands[strings.Join(args, " ")], ""
-}
+func parseHYSMI(args []string) (command, card string) { return strings.TrimLeft(args[0], "-"), "" }
 
 // mxCounters are the flags of mx-smi that go together in one call.
 var mxCounters = []string{"--count-ecc", "--show-ecc-state", "--show-clk-tr", "--show-pcie", "--show-pcie-bandwidth", "--show-hbm-bandwidth"}
 
 func parseMXSMI(args []string) (command, card string) {
-	commands := map[string]string{"": "table", "-L": "list", "topo -m": "topology", "topo -n": "topology", "-s": "summary", "-j": "json"}
-	if command, ok := commands[strings.Join(args, " ")]; ok {
-		return command, ""
-	}
 	if slices.ContainsFunc(args, func(arg string) bool { return !slices.Contains(mxCounters, arg) }) {
 		return "", ""
 	}
 	return "counters", ""
 }
 
-// parseNPUSMI reads info, info -m, -l or watch, and info -t TYPE -i NPU -c CHIP in any order.
+// parseNPUSMI reads info -t TYPE -i NPU -c CHIP in any order.
 func parseNPUSMI(args []string) (command, card string) {
-	commands := map[string]string{"info": "table", "info -m": "mapping", "info -l": "list", "info -t topo": "topology", "info watch": "watch"}
-	if command, ok := commands[strings.Join(args, " ")]; ok {
-		return command, ""
-	}
 	if len(args) == 0 || args[0] != "info" {
 		return "", ""
 	}
@@ -181,7 +164,10 @@ type Answer struct {
 // Answer is what a call of the tool at an instant prints, or how it misbehaves. round counts from 0 for a command that
 // goes on.
 func (t *Tool) Answer(st State, now time.Time, round int, args ...string) Answer {
-	command, card := t.parse(args)
+	command, card := t.calls[strings.Join(args, " ")], ""
+	if command == "" && t.parse != nil {
+		command, card = t.parse(args)
+	}
 	faults, err := parseOrders(st.Orders[t.name+".fault"], "fault", func(words []string) (toolFault, error) { return parseToolFault(words, t.commands) })
 	switch {
 	case err != nil:

@@ -36,9 +36,19 @@ var ascend910B = cardModel{
 	idleMHz: 800, fullMHz: 1650, serving: cardCount, sick: "Alarm",
 }
 
+var h100 = cardModel{
+	name: "NVIDIA H100 80GB HBM3", firstBus: 0x19, busStep: 0x10, idleWatts: 70, fullWatts: 680, idleMiB: 479, modelMiB: 62000, cacheMiB: 9000, totalMiB: 81559,
+	idleMHz: 345, fullMHz: 1980, serving: cardCount, sick: "Reset",
+}
+
 var k100AI = cardModel{
 	name: "K100_AI", firstBus: 0x09, busStep: 0x10, idleWatts: 106, fullWatts: 388, idleMiB: 2, modelMiB: 47000, cacheMiB: 12000, totalMiB: 65520,
 	idleMHz: 600, fullMHz: 1400, serving: 1, sick: "Not Healthy", // a process on several cards has no memory of one
+}
+
+var biV150 = cardModel{
+	name: "Iluvatar BI-V150", firstBus: 0x13, busStep: 0x10, idleWatts: 103, fullWatts: 340, idleMiB: 64, modelMiB: 24000, cacheMiB: 7000, totalMiB: 32768,
+	idleMHz: 1500, fullMHz: 1500, serving: cardCount, sick: "lost",
 }
 
 var p800 = cardModel{
@@ -49,6 +59,11 @@ var p800 = cardModel{
 var s5000 = cardModel{
 	name: "MTT S5000", firstBus: 0x18, busStep: 0x12, idleWatts: 96, fullWatts: 870, idleMiB: 0, modelMiB: 62000, cacheMiB: 9000, totalMiB: 81920,
 	idleMHz: 400, fullMHz: 1750, serving: cardCount,
+}
+
+var s60 = cardModel{
+	name: "Enflame S60", firstBus: 0x10, busStep: 0x10, idleWatts: 97, fullWatts: 285, idleMiB: 0, modelMiB: 30500, cacheMiB: 7400, totalMiB: 42976,
+	idleMHz: 7000, fullMHz: 7000, serving: cardCount, sick: "False",
 }
 
 // State is what tools print of.

@@ -4,15 +4,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
 // most is more than any tool can mean.
 const most = 1e20
 
-// CheckReport fails where something is in a report twice, or a value is none that a card
-// can have.
-func CheckReport(t testing.TB, r model.Report) {
+// CheckReport fails where something is in a report twice, a value is none that a card can have, or an error comes with a
+// report.
+func CheckReport(t testing.TB, r model.Report, err error) {
+	t.Helper()
+	if diff := cmp.Diff(model.Report{}, r); err != nil && diff != "" {
+		t.Errorf("the error %v comes with a report: %s", err, diff)
+	}
 	c := newChecker(t, r.Devices, r.Slices)
 	for _, d := range r.Listed {
 		c.once("listed card", d.ID, "")

@@ -19,7 +19,8 @@ type Parse func(out []byte) (model.Report, error)
 // Parsers returns the parsers for a text with such a name, none where it is of something that is not asked.
 type Parsers func(name string, text []byte) []Parse
 
-// Golden reads every testdata/*.txt and compares what it gives with the .golden file beside it, which update writes anew.
+// Golden reads every testdata/*.txt, own text in a layout that has been met or a way in which output goes wrong, and compares
+// what a user gets of it with the .golden file beside it, which update writes anew: look at its diff before keeping it.
 // The text of a "not-…" fixture is another program's and must be refused. A golden file without its fixture is an error.
 func Golden(t *testing.T, update bool, parsers Parsers) {
 	const fixture, golden = ".txt", ".golden"
@@ -40,8 +41,8 @@ func Golden(t *testing.T, update bool, parsers Parsers) {
 	}
 }
 
-// Captures compares what is read of the captures in a folder beside the checkout with testdata/captures.golden. Where the
-// folder is not there, the test is left out.
+// Captures compares what is read of the captures in a folder beside the checkout with testdata/captures.golden, which was
+// checked against what a person reads in them. Where the folder is not there, the test is left out.
 func Captures(t *testing.T, update bool, folder string, parsers Parsers) {
 	if _, err := os.Stat(folder); err != nil {
 		t.Skipf("captures not found beside the checkout (%s): this test needs them and is left out", folder)
@@ -61,7 +62,7 @@ func read(t *testing.T, file string, parsers Parsers) string {
 	text, got := Read(t, file), ""
 	for _, parse := range parsers(strings.TrimSuffix(filepath.Base(file), ".txt"), text) {
 		report, err := parse(text)
-		CheckReport(t, report)
+		CheckReport(t, report, err)
 		got += Text(report, err)
 	}
 	return got
