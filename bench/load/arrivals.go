@@ -23,7 +23,7 @@ const never = 100 * 365 * 24 * time.Hour
 func newPacer(s runlog.Step, seed uint64) func(*dataset.Prompt) time.Duration {
 	ramp := s.RampUp.Seconds()
 	switch s.Arrival {
-	case runlog.ArrivalBurst:
+	case runlog.ArrivalBurst, runlog.ArrivalClosed: // whose users wait for their answers
 		return func(*dataset.Prompt) time.Duration { return 0 }
 	case runlog.ArrivalReplay:
 		return func(p *dataset.Prompt) time.Duration { return p.At }

@@ -20,7 +20,7 @@ const (
 )
 
 // prepareDataset reads the data set's file and takes a first prompt, so that a file that
-// cannot serve, or a load that the server refuses, ends the run before a step begins.
+// cannot serve ends the run before a step begins.
 func (s *Session) prepareDataset(ctx context.Context) error {
 	d, run := &s.cfg.Dataset, &s.cfg.Run
 	d.Tokenizer = once(func(ctx context.Context, text string) (int, *openai.Failure) {
@@ -48,18 +48,17 @@ func (s *Session) prepareDataset(ctx context.Context) error {
 	if d.ChatTokens != nil && p.Tokens == nil {
 		s.note("the server has no /tokenize for chats: prompts go as they are, without the chat template that vLLM's tool puts around them")
 	}
-	return s.checkLoad(ctx, &p)
+	if s.aimed = p.AimedTokens; len(p.Turns) > 0 {
+		s.aimed = p.Turns[0].Tokens
+	}
+	return nil
 }
 
 // checkLoad finds out how long prompts of words are, fails where the server would refuse all requests, and splits
 // prompts that are to share what the server's prefix cache can hold.
-func (s *Session) checkLoad(ctx context.Context, first *dataset.Prompt) (err error) {
-	aimed := first.AimedTokens
-	if len(first.Turns) > 0 {
-		aimed = first.Turns[0].Tokens
-	}
-	if aimed > 0 {
-		err = s.calibrate(ctx, aimed)
+func (s *Session) checkLoad(ctx context.Context) (err error) {
+	if s.aimed > 0 {
+		err = s.calibrate(ctx, s.aimed)
 	} else if s.cfg.Ask.IgnoreEOS {
 		_, err = s.try(ctx, leastWords)
 	}

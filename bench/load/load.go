@@ -55,6 +55,8 @@ type Config struct {
 	Metrics      Metrics
 	// Ready is how long to wait for an endpoint that does not list its models yet.
 	Ready time.Duration
+	// Lead leads other machines, which put on their shares of each step; nil for a load of one machine.
+	Lead *Lead
 }
 
 // Ask is what every request asks beside its prompt.
@@ -109,23 +111,65 @@ type Session struct {
 	prefixes *prefixes // of all steps: a server's cache outlives them
 	// modelLength is that of prompt and answer, in tokens, 0 where it is not known.
 	modelLength int
-	started     time.Time // all instants of the log are reckoned from it, so that a clock that is set is in none
-	blockSize   int       // of the server's prefix cache, 0 where its metrics do not say
+	aimed       int // tokens of the first prompt, 0 where its length is not made
+	clock       *clock
+	blockSize   int // of the server's prefix cache, 0 where its metrics do not say
+	team        team
 
-	mu   sync.Mutex      // samples come beside requests
-	kept []runlog.Record // of the run and the present step
+	mu       sync.Mutex      // samples come beside requests
+	kept     []runlog.Record // of the run and the present step
+	watching sync.Mutex      // one call of a watcher at a time
 }
+
+// team is what a session has to do with the other machines of its load.
+type team interface {
+	share() Share
+	// announce says which step is next.
+	announce(step runlog.Step)
+	// begin waits until all machines are ready for the step, and fills in when they begin, and by which clock. Where
+	// the others end the step, it calls withdraw.
+	begin(ctx context.Context, step *runlog.Step, withdraw context.CancelCauseFunc) error
+	// others is what became of the requests of the other machines in this step, as far as they are to be judged here.
+	others() runlog.Account
+	// end waits until the step has ended on all machines. It changes why it stopped where they say so, and returns
+	// their records of it, each machine's behind its run.
+	end(ctx context.Context, end *runlog.StepEnd) []runlog.Record
+}
+
+// alone is the team of a load of one machine.
+type alone struct{ clock *clock }
+
+func (alone) share() Share           { return Share{} }
+func (alone) announce(runlog.Step)   {}
+func (alone) others() runlog.Account { return runlog.Account{} }
+
+func (a alone) begin(_ context.Context, step *runlog.Step, _ context.CancelCauseFunc) error {
+	step.Started = a.clock.now()
+	return nil
+}
+
+func (alone) end(context.Context, *runlog.StepEnd) []runlog.Record { return nil }
 
 // Open checks the endpoint and the data set and begins the log, which names cfg.Steps as planned. The session must be
 // closed unless there is an error. What can be known to go wrong does so before a log is made.
 func Open(ctx context.Context, cfg Config, watchers ...Watcher) (*Session, error) {
-	s := &Session{cfg: cfg, watchers: watchers, prefixes: newPrefixes(), started: time.Now()}
-	for _, check := range []func(context.Context) error{s.checkModels, s.openSources, s.prepareDataset} {
+	s := newSession(cfg, watchers)
+	s.team = alone{s.clock}
+	checks := []func(context.Context) error{s.checkModels, s.openSources, s.prepareDataset, s.checkLoad, s.openLog}
+	if cfg.Lead != nil {
+		s.team = cfg.Lead
+		checks = append(checks, func(ctx context.Context) error { return cfg.Lead.gather(ctx, s) })
+	}
+	for _, check := range checks {
 		if err := check(ctx); err != nil {
 			return s, err
 		}
 	}
-	return s, s.openLog()
+	return s, nil
+}
+
+func newSession(cfg Config, watchers []Watcher) *Session {
+	return &Session{cfg: cfg, watchers: watchers, prefixes: newPrefixes(), clock: newClock(time.Now())}
 }
 
 const (
@@ -170,14 +214,15 @@ func (s *Session) checkModels(ctx context.Context) error {
 	return nil
 }
 
-func (s *Session) openLog() error {
+func (s *Session) openLog(context.Context) error {
 	host, err := os.Hostname()
 	if err != nil {
 		return fmt.Errorf("reading the host's name: %w", err)
 	}
 	run := &s.cfg.Run
 	run.Schema, run.ID = runlog.Schema, fmt.Sprintf("%016x", rand.Uint64())
-	run.Started, run.Host, run.GOMAXPROCS = s.started, host, runtime.GOMAXPROCS(0)
+	run.Started, run.Host, run.GOMAXPROCS = s.clock.logged, host, runtime.GOMAXPROCS(0)
+	run.Rank, run.Machines = s.team.share().Rank, s.team.share().Machines
 	run.Steps = nil
 	for _, step := range s.cfg.Steps {
 		run.Steps = append(run.Steps, step.Name())
@@ -189,13 +234,21 @@ func (s *Session) openLog() error {
 	if s.result.Folder, err = makeFolder(folder); err != nil {
 		return err
 	}
-	if s.log, err = runlog.Create(s.result.Folder, *run); err != nil {
+	if s.log, err = runlog.Create(rankFolder(s.result.Folder, *run), *run); err != nil {
 		return err
 	}
 	for _, w := range s.watchers {
 		w.RunStarted(*run)
 	}
 	return nil
+}
+
+// rankFolder is where in a folder of results the log of a machine is.
+func rankFolder(folder string, run runlog.Run) string {
+	if run.Machines == 0 {
+		return folder
+	}
+	return filepath.Join(folder, fmt.Sprintf("rank-%04d", run.Rank)) // in their order
 }
 
 // makeFolder makes a new folder of that name, or with the first free number after it: two runs may begin in one second.
@@ -228,7 +281,10 @@ func (s *Session) Close() (Result, error) {
 		}
 	}
 	// A run that failed has an end too: one without was killed.
-	err := s.log.Write(runlog.Record{RunEnd: &runlog.RunEnd{Ended: s.now(), Stop: s.result.Stop}})
+	err := s.log.Write(runlog.Record{RunEnd: &runlog.RunEnd{Ended: s.clock.now(), Stop: s.result.Stop}})
+	if s.cfg.Lead != nil {
+		s.cfg.Lead.dismiss()
+	}
 	return s.result, cmp.Or(err, s.log.Close())
 }
 
@@ -239,11 +295,16 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 		return err
 	}
 	defer prompts.Close()
+	s.team.announce(step)
 	s.countRecords(ctx, step)
 	if err := s.warmUp(ctx, step); err != nil {
 		return err
 	}
-	step.Started = s.now()
+	running, withdraw := context.WithCancelCause(ctx)
+	defer withdraw(nil)
+	if err := s.team.begin(running, &step, withdraw); err != nil {
+		return err
+	}
 	if err := s.write(runlog.Record{Step: &step}); err != nil {
 		return err
 	}
@@ -253,24 +314,40 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 		w.StepStarted(step, &meter)
 	}
 	r := s.runner(step, &meter)
-	r.seed = gapSeed(s.cfg.Run.Seed, step.Index)
+	r.seed, r.others = gapSeed(s.cfg.Run.Seed, step.Index), s.team.others
+	if s.team.share() != (Share{}) {
+		r.begin = s.clock.local(step.Started)
+	}
 	r.done = func(q *runlog.Request) error {
 		if err := s.write(runlog.Record{Request: q}); err != nil {
 			return err
 		}
-		for _, w := range s.watchers {
-			w.RequestDone(q)
-		}
+		s.requestDone(q)
 		return nil
 	}
-	end, err := r.run(ctx, step, prompts)
+	end, err := r.run(running, step, prompts)
+	err = cmp.Or(err, stopSampling())
+	others := s.team.end(ctx, &end)
 	for _, w := range s.watchers {
 		w.StepEnded(end)
 	}
-	s.result.Attempted += end.Attempted
-	s.result.Succeeded += end.Succeeded
+	all := s.team.others()
+	s.result.Attempted += end.Attempted + all.Attempted
+	s.result.Succeeded += end.Succeeded + all.Succeeded
 	s.result.Stop = end.Stop
-	return cmp.Or(err, stopSampling(), s.write(runlog.Record{StepEnd: &end}))
+	err = cmp.Or(err, s.write(runlog.Record{StepEnd: &end}))
+	if len(s.kept) > 0 {
+		s.kept = append(s.kept, others...)
+	}
+	return err
+}
+
+func (s *Session) requestDone(q *runlog.Request) {
+	s.watching.Lock()
+	defer s.watching.Unlock()
+	for _, w := range s.watchers {
+		w.RequestDone(q)
+	}
 }
 
 const warmUpUsers = 64 // requests of a warm-up in flight, where the step has no such bound
@@ -282,8 +359,10 @@ func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 	if s.cfg.Dataset.CacheHit > 0 {
 		p := dataset.SharedStart(s.dataset(step))
 		s.prefixes.take(p.Shared)
-		if t := s.cfg.Endpoint.Stream(ctx, s.request(step, job{prompt: p})); t.Failure != nil && ctx.Err() == nil {
-			return fmt.Errorf("sending the prompts' shared start: %w", t.Failure)
+		if s.team.share().Rank == 0 {
+			if t := s.cfg.Endpoint.Stream(ctx, s.request(step, job{prompt: p})); t.Failure != nil && ctx.Err() == nil {
+				return fmt.Errorf("sending the prompts' shared start: %w", t.Failure)
+			}
 		}
 	}
 	if step.Warmups == 0 {
@@ -311,8 +390,6 @@ func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 	return nil
 }
 
-func (s *Session) now() time.Time { return s.started.Add(time.Since(s.started)) }
-
 // runner returns a runner that drops its requests.
 func (s *Session) runner(step runlog.Step, meter *Meter) *runner {
 	return &runner{
@@ -323,7 +400,8 @@ func (s *Session) runner(step runlog.Step, meter *Meter) *runner {
 		meter:        meter,
 		prefixes:     s.prefixes,
 		modelLength:  s.modelLength,
-		started:      s.started,
+		clock:        s.clock,
+		share:        s.team.share(),
 		lastReceived: s.cfg.Endpoint.LastReceived,
 	}
 }
@@ -336,6 +414,13 @@ func (s *Session) write(record runlog.Record) error {
 	}
 	s.mu.Unlock()
 	return s.log.Write(record)
+}
+
+// isKept reports whether the caller of Step wants records.
+func (s *Session) isKept() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.kept) > 0
 }
 
 func (s *Session) request(step runlog.Step, j job) openai.Request {
@@ -352,5 +437,7 @@ func (s *Session) request(step runlog.Step, j job) openai.Request {
 }
 
 func (s *Session) note(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.result.Notes = append(s.result.Notes, fmt.Sprintf(format, args...))
 }

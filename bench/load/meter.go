@@ -86,21 +86,25 @@ func (s *activeStep) stopEarly() {
 	switch {
 	case s.unconnected >= minEnded && idle >= goneTime:
 		s.withdraw(runlog.StopUnreachable)
-	case s.ended.Attempted-s.ended.Canceled >= least && s.tooManyFailed():
+	case s.tooManyFailed(least):
 		s.withdraw(runlog.StopFailureRatio)
 	}
 }
 
-func (s *activeStep) tooManyFailed() bool {
-	limit := s.step.MaxFailureRatio
-	return limit > 0 && s.ended.FailureRatio() > limit
+// tooManyFailed judges the requests of all machines that have ended, of which there must be so many.
+func (s *activeStep) tooManyFailed(least int) bool {
+	limit, all := s.step.MaxFailureRatio, s.ended.Account
+	if limit > 0 && s.others != nil {
+		all.Add(s.others())
+	}
+	return limit > 0 && all.Attempted-all.Canceled >= least && all.FailureRatio() > limit
 }
 
 // end closes the account. It fails where a request was lost or counted twice, which is a bug.
 func (s *activeStep) end() (runlog.StepEnd, error) {
 	var promptErr, lost error
 	e := s.ended
-	e.Step, e.Ended = s.step.Index, s.started.Add(time.Since(s.started))
+	e.Step, e.Ended = s.step.Index, s.clock.now()
 	e.TurnsNotSent, e.AtModelLength = int(s.turnsNotSent.Load()), int(s.atModelLength.Load())
 	e.Stop = runlog.StopInterrupted
 	cause := cmp.Or(context.Cause(s.inFlight), context.Cause(s.sending))
@@ -111,7 +115,7 @@ func (s *activeStep) end() (runlog.StepEnd, error) {
 	if e.Stop == runlog.StopDataset && !errors.Is(s.promptErr, io.EOF) {
 		promptErr = fmt.Errorf("taking prompts: %w", s.promptErr)
 	}
-	if !e.Stop.Early() && s.tooManyFailed() { // of a step too short to stop before
+	if !e.Stop.Early() && s.tooManyFailed(0) { // of a step too short to stop before
 		e.Stop = runlog.StopFailureRatio
 	}
 	if e.Attempted = int(s.meter.Attempted.Load()); e.Attempted != s.ended.Attempted {

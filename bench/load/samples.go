@@ -110,7 +110,7 @@ func (s *Session) sample(ctx context.Context, step int) error {
 	for _, o := range s.sources {
 		series, err := o.read(ctx)
 		if err == nil {
-			err = s.write(runlog.Record{Sample: &runlog.Sample{Step: step, At: s.now(), Source: o.kind, Series: series}})
+			err = s.write(runlog.Record{Sample: &runlog.Sample{Step: step, At: s.clock.now(), Source: o.kind, Series: series}})
 			if err != nil {
 				return err
 			}

@@ -187,7 +187,7 @@ func TestStepIsSampledToItsEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer log.Close()
-		s := &Session{sources: []*source{o}, kept: []runlog.Record{{}}, log: log, started: time.Now()}
+		s := &Session{sources: []*source{o}, kept: []runlog.Record{{}}, log: log, clock: newClock(time.Now())}
 		start := time.Now()
 		stop := s.startSampling(t.Context(), 0)
 		time.Sleep(2500 * time.Millisecond)

@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -26,14 +27,20 @@ type runner struct {
 	seed     uint64    // of the gaps between arrivals
 	prefixes *prefixes // that were sent
 
-	modelLength  int              // bounds a conversation, in tokens, 0 for not known
-	started      time.Time        // see [Session.started]
+	modelLength int       // bounds a conversation, in tokens, 0 for not known
+	clock       *clock    // of the log
+	share       Share     // of the step that this machine puts on
+	begin       time.Time // of all machines; zero for as soon as prompts are ready
+	// others is what became of the requests of the other machines so far.
+	others       func() runlog.Account
 	lastReceived func() time.Time // when any answer last received bytes
 }
 
 // job is one request, or a conversation.
 type job struct {
-	seq     int // in the step, from 0
+	seq     int           // in the step, from 0
+	at      time.Duration // when it is due in an open loop, since the step's start
+	isLast  bool          // of this machine's requests, as far as that is known
 	prompt  dataset.Prompt
 	count   runlog.DatasetCount // of the records behind the last prompt, up to this one
 	planned time.Time
@@ -57,7 +64,11 @@ func (e stopError) Error() string { return "the step ended: " + string(e) }
 func (r *runner) run(ctx context.Context, step runlog.Step, source dataset.Source) (runlog.StepEnd, error) {
 	s := newActiveStep(ctx, r, step)
 	defer s.withdraw(runlog.StopRequests) // lets go of the contexts
-	stopWatching := context.AfterFunc(ctx, func() { s.withdraw(runlog.StopInterrupted) })
+	stopWatching := context.AfterFunc(ctx, func() {
+		why := stopError(runlog.StopInterrupted)
+		_ = errors.As(context.Cause(ctx), &why) // else the user has ended it
+		s.withdraw(runlog.Stop(why))
+	})
 	defer stopWatching()
 
 	var beside sync.WaitGroup
@@ -69,6 +80,10 @@ func (r *runner) run(ctx context.Context, step runlog.Step, source dataset.Sourc
 	case <-s.sending.Done():
 	}
 	s.start = time.Now()
+	if !r.begin.IsZero() {
+		s.start = r.begin
+		sleepUntil(s.sending, s.start)
+	}
 	if step.Duration > 0 {
 		// Conversations end, and the sending of users. An open loop goes on until all that was due
 		// before is admitted, also where this program is late.
@@ -106,7 +121,6 @@ type activeStep struct {
 	talking       context.Context
 	cancelTalking context.CancelFunc
 
-	admitted atomic.Int64        // jobs
 	slots    *semaphore.Weighted // of requests in flight
 	requests sync.WaitGroup
 	finished chan finished
@@ -129,7 +143,7 @@ type finished struct {
 
 func newActiveStep(ctx context.Context, r *runner, step runlog.Step) *activeStep {
 	s := &activeStep{runner: r, step: step, jobs: make(chan job, readAhead), finished: make(chan finished, 256)}
-	s.slots = semaphore.NewWeighted(cmp.Or(int64(step.MaxConcurrency), math.MaxInt64))
+	s.slots = semaphore.NewWeighted(cmp.Or(int64(r.share.part(step, step.MaxConcurrency)), math.MaxInt64))
 	s.sending, s.cancelSending = context.WithCancelCause(ctx)
 	// A deadline of ctx is an interruption and must not look like a timeout.
 	s.inFlight, s.cancelInFlight = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -159,11 +173,16 @@ func (s *activeStep) noteSendingEnded() {
 // the clock starts, so that no request is late for want of one.
 const readAhead = 512
 
-// readPrompts reads prompts until all requests of the step have one, or to the source's end or
-// that of the sending. It calls ready when all that is read ahead was read, or there is no more.
+// readPrompts reads the prompts of all machines until all requests of the step have one, or to the source's end or that
+// of the sending, and keeps those of this one. It calls ready when all that is read ahead was read, or there is no more.
 func (s *activeStep) readPrompts(source dataset.Source, ready func()) {
 	defer ready()
 	defer close(s.jobs)
+	if s.share.isIdle(s.step) {
+		return
+	}
+	due, isOwn := newPacer(s.step, s.seed), s.share.dealer(s.step)
+	kept := 0
 	for seq := 0; s.step.Requests == 0 || seq < s.step.Requests; seq++ {
 		p, err := source.Next(s.sending)
 		if err != nil {
@@ -172,12 +191,16 @@ func (s *activeStep) readPrompts(source dataset.Source, ready func()) {
 			}
 			return
 		}
+		j := job{seq: seq, at: due(&p), prompt: p, count: source.Count(), isLast: s.share.isLast(s.step, seq)}
+		if !isOwn(seq, &p) {
+			continue
+		}
 		select {
-		case s.jobs <- job{seq: seq, prompt: p, count: source.Count()}:
+		case s.jobs <- j:
 		case <-s.sending.Done():
 			return
 		}
-		if seq+1 == readAhead {
+		if kept++; kept == readAhead {
 			ready()
 		}
 	}
@@ -185,32 +208,32 @@ func (s *activeStep) readPrompts(source dataset.Source, ready func()) {
 
 // openLoop admits each request when it is due.
 func (s *activeStep) openLoop() {
-	due, sessions := newPacer(s.step, s.seed), new(sessions)
+	sessions := new(sessions)
 	for {
 		j, ok := s.next()
 		if !ok {
 			return
 		}
-		at := due(&j.prompt)
-		if s.step.Duration > 0 && at >= s.step.Duration {
+		if s.step.Duration > 0 && j.at >= s.step.Duration {
 			sleepUntil(s.sending, s.start.Add(s.step.Duration))
 			s.stopSending(runlog.StopDuration)
 			return
 		}
-		j.planned = s.start.Add(at)
+		j.planned = s.start.Add(j.at)
 		sleepUntil(s.sending, j.planned)
 		if s.sending.Err() != nil {
 			return
 		}
 		j.before, j.ended = sessions.join(&j.prompt)
-		s.admit()
+		s.admit(&j)
 		s.requests.Go(func() { _, _ = s.request(j) })
 	}
 }
 
 // closedLoop lets every user send until the sending ends, whatever becomes of its requests.
 func (s *activeStep) closedLoop() {
-	for n := range s.step.Concurrency {
+	for n := range s.users() {
+		n = s.share.nth(s.step, n) // of all machines' users
 		first := s.start.Add(s.step.RampUp * time.Duration(n) / time.Duration(s.step.Concurrency))
 		sleepUntil(s.sending, first)
 		if s.sending.Err() != nil {
@@ -219,6 +242,9 @@ func (s *activeStep) closedLoop() {
 		s.requests.Go(func() { s.user(first) })
 	}
 }
+
+// users are those of this machine.
+func (s *activeStep) users() int { return s.share.part(s.step, s.step.Concurrency) }
 
 // unreachedPause is how long a user waits behind a request that never came as far as the
 // server: the prompts would be used up in no time.
@@ -232,7 +258,7 @@ func (s *activeStep) user(free time.Time) {
 			return
 		}
 		j.planned = free
-		s.admit()
+		s.admit(&j)
 		var failure *openai.Failure
 		if free, failure = s.request(j); failure != nil && failure.Reason.Unreached() {
 			free = free.Add(unreachedPause)
@@ -245,8 +271,12 @@ func (s *activeStep) user(free time.Time) {
 func (s *activeStep) next() (job, bool) {
 	select {
 	case j, more := <-s.jobs:
-		if !more && s.promptErr != nil {
+		switch {
+		case more:
+		case s.promptErr != nil:
 			s.stopSending(runlog.StopDataset)
+		default: // nothing, or no more, falls to this machine
+			s.stopSending(runlog.StopRequests)
 		}
 		return j, more
 	case <-s.sending.Done():
@@ -254,10 +284,10 @@ func (s *activeStep) next() (job, bool) {
 	}
 }
 
-func (s *activeStep) admit() {
+func (s *activeStep) admit(j *job) {
 	s.meter.Queued.Add(1)
 	s.meter.Attempted.Add(1)
-	if s.admitted.Add(1) == int64(s.step.Requests) {
+	if j.isLast {
 		s.stopSending(runlog.StopRequests)
 	}
 }
@@ -312,7 +342,7 @@ func (s *activeStep) takeSlot(j *job) (queued time.Duration, err error) {
 	if err == nil {
 		now := time.Now().UnixNano()
 		s.meter.FirstSent.CompareAndSwap(0, now)
-		if n := s.meter.InFlight.Add(1); n == int64(s.step.Concurrency) {
+		if n := s.meter.InFlight.Add(1); n == int64(s.users()) {
 			s.meter.Reached.CompareAndSwap(0, now)
 		}
 	}
@@ -326,9 +356,9 @@ func (s *activeStep) takeSlot(j *job) (queued time.Duration, err error) {
 func (s *activeStep) finish(j job, q *runlog.Request) {
 	q.Step, q.Seq, q.SharedTokens = s.step.Index, j.seq, j.shared
 	q.ExpectedTokens, q.AimedTokens = j.prompt.ExpectedTokens, j.prompt.AimedTokens
-	q.Trace.Planned = s.started.Add(j.planned.Sub(s.started))
+	q.Trace.Planned = s.clock.at(j.planned)
 	if !q.Never {
-		q.Trace.Started = s.started.Add(q.Trace.Started.Sub(s.started))
+		q.Trace.Started = s.clock.at(q.Trace.Started)
 	}
 	s.finished <- finished{j, q}
 }

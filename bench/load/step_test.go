@@ -109,7 +109,7 @@ func always(d time.Duration) func(int) time.Duration {
 
 // newRunner is a runner before its first step.
 func newRunner(send func(context.Context, job) *openai.Trace, done func(*runlog.Request) error) *runner {
-	return &runner{send: send, done: done, meter: new(Meter), prefixes: newPrefixes(), started: time.Now(), lastReceived: func() time.Time { return time.Time{} }}
+	return &runner{send: send, done: done, meter: new(Meter), prefixes: newPrefixes(), clock: newClock(time.Now()), lastReceived: func() time.Time { return time.Time{} }}
 }
 
 // outcome is what a step left behind.

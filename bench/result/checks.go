@@ -198,7 +198,8 @@ func (d *stepData) newChecks(whole, window span) Checks {
 // were asked for: by the Kolmogorov-Smirnov distance and how probable one as large is.
 func (d *stepData) arrivals(w span) (p, distance Value) {
 	s, sent := &d.step, sentIn(w, d.units)
-	isGamma := s.Arrival == runlog.ArrivalGamma && len(d.parts) == 1 // gaps of several machines no longer are
+	// Gaps of several machines no longer are, unless they share one process.
+	isGamma := s.Arrival == runlog.ArrivalGamma && (len(d.parts) == 1 || d.parts[0].run.Machines > 0)
 	if s.Arrival != runlog.ArrivalPoisson && !isGamma || len(sent) <= minSteadyRequests {
 		return unknown(), unknown()
 	}

@@ -110,7 +110,7 @@ func TestRunsThatNeverOverlapped(t *testing.T) {
 	}
 	for begins, wantErr := range map[time.Duration]bool{0: false, 20 * time.Second: false, 40 * time.Second: true, 2 * time.Hour: true} {
 		_, err := reportOf(t, Options{}, log("a", 0), log("b", begins))
-		if (err != nil) != wantErr || wantErr && !strings.Contains(err.Error(), "--start-at") {
+		if (err != nil) != wantErr || wantErr && !strings.Contains(err.Error(), "--lead") {
 			t.Errorf("begun %s later: %v", begins, err)
 		}
 	}

@@ -42,7 +42,7 @@ func (o Options) withDefaults(runs []runlog.Run) Options {
 		o.Goodput = first.Objectives
 	}
 	o.objectives = first.SLO
-	if len(runs) == 1 && first.Capacity != nil {
+	if (len(runs) == 1 || first.Machines > 0) && first.Capacity != nil {
 		o.objectives, o.isSearch = first.Capacity.Objectives, true
 	}
 	all := slices.Concat([]float64{median, 66, 75, 80, 90, 95, 98, usualPercentile}, o.Percentiles)
@@ -123,6 +123,8 @@ func (a *reading) join(run runlog.Run) error {
 		switch {
 		case other.ID == run.ID:
 			return errors.New("the same run was read before: give it once")
+		case other.Machines != run.Machines || other.Machines > 0 && other.Rank == run.Rank:
+			return fmt.Errorf("it is machine %d of %d, and that of %s is %d of %d: %s", run.Rank, run.Machines, other.Host, other.Rank, other.Machines, advice)
 		case other.Side != run.Side || other.Model != run.Model || other.URL != run.URL || other.API != run.API:
 			return fmt.Errorf("it is of %s, and that of %s of %s: %s", endpointText(&run), other.Host, endpointText(&other), advice)
 		}
@@ -164,7 +166,7 @@ func (d *stepData) checkOverlap() error {
 			both := span{max(p.sending.from, q.sending.from), min(p.sending.to, q.sending.to)}
 			shorter := min(p.sending.seconds(), q.sending.seconds())
 			if shorter > 0 && both.seconds() < minOverlap*shorter {
-				return fmt.Errorf("step %s: %s sent from %s and %s from %s, so they were not one load: begin both by --start-at, or give each a report",
+				return fmt.Errorf("step %s: %s sent from %s and %s from %s, so they were not one load: put it on by --lead, or give each a report",
 					d.step.Name(), q.run.Host, q.step.Started.Format(time.DateTime), p.run.Host, p.step.Started.Format(time.DateTime))
 			}
 		}

@@ -30,13 +30,17 @@ func (r *Report) Notes() []string {
 
 // Step is the report of one load level.
 type Step struct {
-	runlog.Step   `json:"load"`  // Concurrency, MaxConcurrency, Rate and Requests summed over machines
-	Name          string         `json:"name"`                      // short: "8", "4 req/s", "8 #2"
-	Conversations int            `json:"conversations,omitempty"`   // begun, 0 of a load that is none
-	TurnsNotSent  int            `json:"turns_not_sent,omitempty"`  // of conversations that ended before
-	AtModelLength int            `json:"at_model_length,omitempty"` // conversations that ended at the model's length
-	Machines      int            `json:"machines"`                  // logs that took part
-	Account       runlog.Account `json:"account"`
+	runlog.Step   `json:"load"` // Concurrency, MaxConcurrency, Rate and Requests of all machines
+	Name          string        `json:"name"`                      // short: "8", "4 req/s", "8 #2"
+	Conversations int           `json:"conversations,omitempty"`   // begun, 0 of a load that is none
+	TurnsNotSent  int           `json:"turns_not_sent,omitempty"`  // of conversations that ended before
+	AtModelLength int           `json:"at_model_length,omitempty"` // conversations that ended at the model's length
+	Machines      int           `json:"machines"`                  // logs that took part
+	// ClocksWithin is how far the clocks of machines that were led may be apart, in seconds; 0 of one machine.
+	ClocksWithin float64        `json:"clocks_within,omitempty"`
+	Lost         []int          `json:"lost,omitempty"` // ranks of machines that were lost during the step
+	Void         *Void          `json:"void,omitempty"` // nil where the load was what was asked for
+	Account      runlog.Account `json:"account"`
 	// FailedAs is what the first failure of each reason said: the HTTP status and the server's or system's words.
 	FailedAs map[openai.Reason]string `json:"failed_as,omitempty"`
 	Stop     runlog.Stop              `json:"stop"`  // empty when the log ended before the step did
@@ -102,6 +106,12 @@ type Figures struct {
 	PeakOutputThroughput float64       `json:"peak_output_throughput"`
 	PeakConcurrency      int           `json:"peak_concurrency"` // the most requests, or conversations, in flight at once
 	Distributions        Distributions `json:"distributions"`
+}
+
+// Void is why a step says nothing of the server.
+type Void struct {
+	Reason string `json:"reason"`
+	Ranks  []int  `json:"ranks"` // of machines
 }
 
 // Distributions are by the key of their [Measure]; one without samples is missing.

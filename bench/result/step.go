@@ -2,6 +2,7 @@ package result
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -52,10 +53,12 @@ func (d *stepData) begin(run runlog.Run, s runlog.Step) *part {
 		d.server = &server{model: run.Model, values: readings{}}
 		return p
 	}
-	d.step.Concurrency += s.Concurrency
-	d.step.MaxConcurrency += s.MaxConcurrency
-	d.step.Rate += s.Rate
-	d.step.Requests += s.Requests
+	if run.Machines == 0 { // else each has the steps of all
+		d.step.Concurrency += s.Concurrency
+		d.step.MaxConcurrency += s.MaxConcurrency
+		d.step.Rate += s.Rate
+		d.step.Requests += s.Requests
+	}
 	if s.Started.Before(d.step.Started) {
 		d.step.Started = s.Started
 	}
@@ -128,11 +131,16 @@ func (d *stepData) report(opts Options) Step {
 		FailedAs: d.failedAs, Percentiles: opts.Percentiles,
 	}
 	d.addEnds(&s)
+	d.addClocks(&s)
 	whole := d.curve.whole()
 	window := whole
 	s.Whole = d.figures(whole, opts)
 	var steady span
-	if steady, s.NotSteady = d.steadyWindow(); s.NotSteady == "" {
+	steady, s.NotSteady = d.steadyWindow()
+	if ramp := s.RampUp.Seconds(); s.NotSteady == "" && ramp > 0 && s.ClocksWithin > ramp/10 {
+		s.NotSteady = fmt.Sprintf("the machines' clocks may be %.3g ms apart, more than a tenth of the ramp", 1e3*s.ClocksWithin)
+	}
+	if s.NotSteady == "" {
 		window, s.Steady = steady, new(d.figures(steady, opts))
 		// Its seconds begin elsewhere.
 		s.Whole.PeakOutputThroughput = max(s.Whole.PeakOutputThroughput, s.Steady.PeakOutputThroughput)
@@ -171,6 +179,23 @@ func (d *stepData) addEnds(s *Step) {
 		s.AtModelLength += p.end.AtModelLength
 		if s.Stop == "" || p.end.Stop.Early() {
 			s.Stop = p.end.Stop
+		}
+		s.Account.Attempted += p.end.Unknown
+		s.Account.Unknown += p.end.Unknown
+		if p.end.Stop == runlog.StopLost {
+			s.Lost = append(s.Lost, p.run.Rank)
+		}
+	}
+	if s.Lost != nil && !d.parts[0].run.AllowFewer {
+		s.Void = &Void{Reason: "a machine was lost", Ranks: s.Lost}
+	}
+}
+
+// addClocks says how far the machines' clocks may be apart: as far as both of two are uncertain.
+func (d *stepData) addClocks(s *Step) {
+	for _, p := range d.parts {
+		if c := p.step.Clock; c != nil {
+			s.ClocksWithin = max(s.ClocksWithin, (2 * c.Uncertainty).Seconds())
 		}
 	}
 }

@@ -32,7 +32,7 @@ func Read(path string, take func(Record) error) (damaged int, err error) {
 	n := 0
 	for lines.Scan() {
 		n++
-		rec, broken := decode(lines.Bytes())
+		rec, broken := Decode(lines.Bytes())
 		if n == 1 {
 			if err := checkFirst(rec.Run, broken); err != nil {
 				return 0, err
@@ -65,9 +65,9 @@ func checkFirst(run *Run, broken error) error {
 	return nil
 }
 
-// decode reads one line. A record of a kind that is not known is the zero one. Of a request as it is written, what
+// Decode reads one line. A record of a kind that is not known is the zero one. Of a request as it is written, what
 // stands before the trace and the trace are decoded apart: encoding/json would look through the trace twice.
-func decode(line []byte) (rec Record, err error) {
+func Decode(line []byte) (rec Record, err error) {
 	body, starts := bytes.CutPrefix(line, []byte(`{"request":`))
 	body, ends := bytes.CutSuffix(body, []byte(`}}`))
 	head, trace, found := bytes.Cut(body, []byte(`,"trace":`))

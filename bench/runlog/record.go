@@ -73,6 +73,11 @@ type Run struct {
 	Server     *Server  `json:"server,omitempty"`
 	Steps      []string `json:"steps,omitempty"` // the names of all that were planned, see [Step.Name]
 	GOMAXPROCS int      `json:"gomaxprocs"`      // cores that the load generator used
+	// Rank and Machines say which of the machines of one load this is, from 0; 0 and 0 of a load of one. All of them have
+	// the whole load's steps. AllowFewer is true where those that are left go on when one is lost.
+	Rank       int  `json:"rank,omitempty"`
+	Machines   int  `json:"machines,omitempty"`
+	AllowFewer bool `json:"allow_fewer,omitempty"`
 }
 
 // Server is a process that was started to be put under load. What is not known is empty.
@@ -116,6 +121,13 @@ type Step struct {
 	MaxFailureRatio float64       `json:"max_failure_ratio,omitempty"` // stops the step early, 0 for never
 	Warmups         int           `json:"warmups,omitempty"`           // requests before the step, in none of its figures
 	Repeat          int           `json:"repeat,omitempty"`            // from 0
+	Clock           *Clock        `json:"clock,omitempty"`             // of a machine that is led, nil of others
+}
+
+// Clock is how a machine's clock stood to its leader's before a step. The log's instants are the leader's.
+type Clock struct {
+	Offset      time.Duration `json:"offset_ns"` // to be added to the machine's clock
+	Uncertainty time.Duration `json:"uncertainty_ns"`
 }
 
 // Request is one request that has ended, well or not.
@@ -172,11 +184,13 @@ const (
 	StopFailureRatio Stop = "failure_ratio" // too many requests failed
 	StopInterrupted  Stop = "interrupted"   // the user withdrew the run
 	StopUnreachable  Stop = "unreachable"   // none of the last requests came as far as the server
+	StopLost         Stop = "lost"          // this machine of several was lost: the leader ended its log
+	StopVoid         Stop = "void"          // another machine was lost, so the load was not what was asked for
 )
 
 // Early reports whether the stop ends a whole run: more load would only show the same.
 func (s Stop) Early() bool {
-	return s == StopFailureRatio || s == StopUnreachable || s == StopInterrupted
+	return s == StopFailureRatio || s == StopUnreachable || s == StopInterrupted || s == StopLost || s == StopVoid
 }
 
 // Account says what became of every request. Attempted is the sum of the others.
@@ -185,6 +199,8 @@ type Account struct {
 	Succeeded int                   `json:"succeeded"`
 	Canceled  int                   `json:"canceled"`
 	Failed    map[openai.Reason]int `json:"failed,omitempty"` // by reason, openai.ReasonCanceled not among them
+	// Unknown are requests of a machine that was lost before it could say what became of them.
+	Unknown int `json:"unknown,omitempty"`
 }
 
 // Count counts a request that failed for a reason, empty for one that succeeded.
@@ -204,7 +220,23 @@ func (a *Account) Count(why openai.Reason) {
 }
 
 // Failures is the number of failed requests of every reason.
-func (a Account) Failures() int { return a.Attempted - a.Succeeded - a.Canceled }
+func (a Account) Failures() int { return a.Attempted - a.Succeeded - a.Canceled - a.Unknown }
+
+// Add adds what another machine counted.
+func (a *Account) Add(b Account) {
+	a.Attempted += b.Attempted
+	a.Succeeded += b.Succeeded
+	a.Canceled += b.Canceled
+	a.Unknown += b.Unknown
+	failed := maps.Clone(a.Failed)
+	for reason, n := range b.Failed {
+		if failed == nil {
+			failed = map[openai.Reason]int{}
+		}
+		failed[reason] += n
+	}
+	a.Failed = failed
+}
 
 // FailureRatio is the share of failed requests among those not canceled, 0 for none.
 func (a Account) FailureRatio() float64 {

@@ -42,15 +42,37 @@ func Print(w io.Writer, format string, r *result.Report, metrics []string) error
 	return err
 }
 
-// headings say what was run, where and when, a line for each log, so that pasted figures say whose they are.
+// headings say what was run, where and when, a line for each load, so that pasted figures say whose they are.
 func headings(r *result.Report) []string {
 	var all []string
 	for i := range r.Runs {
 		run := &r.Runs[i]
+		from := run.Host
+		if run.Machines > 0 {
+			from = machines(r)
+		}
 		all = append(all, Clean(fmt.Sprintf("%s at %s (%s), %s, from %s on %s, accelbench %s", run.Model, run.URL, run.API,
-			strings.TrimSpace(run.Dataset+" "+run.DatasetPath), run.Host, run.Started.Format(time.DateTime), run.Version)))
+			strings.TrimSpace(run.Dataset+" "+run.DatasetPath), from, run.Started.Format(time.DateTime), run.Version)))
+		if run.Machines > 0 {
+			break
+		}
 	}
 	return all
+}
+
+// machines are those that put on one load together: "3 machines (a, b), clocks within 0.4 ms,".
+func machines(r *result.Report) string {
+	var hosts []string
+	for i := range r.Runs {
+		if host := r.Runs[i].Host; !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	within := 0.0
+	for i := range r.Steps {
+		within = max(within, r.Steps[i].ClocksWithin)
+	}
+	return fmt.Sprintf("%d machines (%s), clocks within %.2g ms,", len(r.Runs), strings.Join(hosts, ", "), 1e3*within)
 }
 
 // summary writes the sweep or the levels of a search for the capacity, the warnings, and the [Answer].

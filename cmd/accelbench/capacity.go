@@ -36,7 +36,7 @@ func registerCapacity(app *kingpin.Application, args []string, commands map[stri
 	s := &capacityFlags{}
 	s.register(c, s.registerRange)
 	commands[c.Model().Name] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		return s.find(ctx, args, stdout, stderr)
+		return s.find(ctx, app, args, stdout, stderr)
 	}
 }
 
@@ -119,7 +119,7 @@ func (s *capacityFlags) setSearch() error {
 	return nil
 }
 
-func (s *capacityFlags) find(ctx context.Context, args []string, stdout, stderr io.Writer) (int, error) {
+func (s *capacityFlags) find(ctx context.Context, app *kingpin.Application, args []string, stdout, stderr io.Writer) (int, error) {
 	if err := s.setSearch(); err != nil {
 		return exitUsage, usage(err)
 	}
@@ -134,7 +134,15 @@ func (s *capacityFlags) find(ctx context.Context, args []string, stdout, stderr 
 	if most.Arrival == runlog.ArrivalReplay {
 		return exitUsage, usage(errors.New("a timed_trace has its own times, so that capacity cannot choose its load: give another data set"))
 	}
+	if s.team.allowFewer {
+		return exitUsage, usage(errors.New("--allow-fewer: the levels of a search need all machines"))
+	}
 	cfg.Run.Capacity, cfg.Steps = &s.search, nil
+	isDone, code, stopLead, err := s.join(ctx, app, args, &cfg, stderr)
+	if isDone {
+		return code, err
+	}
+	defer stopLead()
 	watchers, stop, err := s.watchers(ctx, stderr)
 	if err != nil {
 		return exitNothing, err

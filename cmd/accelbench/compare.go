@@ -140,6 +140,9 @@ func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stder
 	if err != nil {
 		return exitNothing, err
 	}
+	if flags.team.lead != "" {
+		return exitUsage, usage(errors.New("--lead: a comparison is of one machine"))
+	}
 	cfg, err := flags.config(args, stderr)
 	if err != nil {
 		return exitNothing, err

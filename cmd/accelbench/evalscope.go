@@ -42,12 +42,13 @@ func registerEvalscope(app *kingpin.Application, args []string, commands map[str
 		return err
 	}))
 	s.out.registerRun(c)
+	s.team.register(c)
 	// These change neither load nor figures.
 	ignored := hiddenFlags{values: "tokenizer-path connect-timeout log-every-n-query wandb-api-key name", switches: "debug stream"}
 	ignored.register(c, &s.ignored)
 
 	commands[c.Model().Name] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		return s.start(ctx, args, stdout, stderr, saveEvalscope)
+		return s.start(ctx, app, args, stdout, stderr, saveEvalscope)
 	}
 	return s
 }

@@ -115,14 +115,6 @@ func oneOf(words ...string) func(string) (string, error) {
 
 func parseSeconds(text string) (time.Duration, error) { return time.ParseDuration(text + "s") }
 
-func parseInstant(text string) (time.Time, error) {
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return at, fmt.Errorf("%q is no instant such as 2027-03-04T05:06:07Z", text)
-	}
-	return at, nil
-}
-
 func parseCount(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil {

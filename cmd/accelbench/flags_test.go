@@ -212,7 +212,6 @@ func TestWrongLoads(t *testing.T) {
 		"--max-concurrency 1,2 --request-rate 4":            "one of them is the sweep",
 		"--request-rate 0":                                  "--request-rate: 0 is not above 0",
 		"--request-rate 1,x":                                `--request-rate: "x" is no number`,
-		"--start-at soon":                                   `--start-at: "soon" is no instant such as`,
 		"--burstiness -1":                                   "--burstiness: -1 is not above 0",
 		"--backend openai-embeddings":                       "--backend: enum value must be one of vllm,openai,openai-chat",
 		"--dataset-name hf":                                 `unknown data set "hf": use openqa, sharegpt, `,

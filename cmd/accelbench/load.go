@@ -34,7 +34,6 @@ type loadFlags struct {
 	timeout, idle    time.Duration
 	maxFailures      float64 // a share of the requests
 	repeat           int
-	start            time.Time
 }
 
 func (l *loadFlags) register(c *kingpin.CmdClause) {
@@ -46,7 +45,6 @@ func (l *loadFlags) register(c *kingpin.CmdClause) {
 	c.Flag("self-timed", "").Hidden().IsSetByUser(&l.timesSet).BoolVar(&l.selfTimed)
 	c.Flag("max-failure-ratio", "Share of failures that stops the run; 0: never.").Default("0").FloatVar(&l.maxFailures)
 	c.Flag("repeat", "Times that the whole sweep is run.").Default("1").SetValue(parsed(&l.repeat, parseCount))
-	c.Flag("start-at", "When to begin, such as 2027-03-04T05:06:07Z.").PlaceHolder("TIME").SetValue(parsed(&l.start, parseInstant))
 }
 
 // registerShape adds the flags of a load beside those of its levels.
@@ -68,8 +66,6 @@ func (l *loadFlags) check(replay bool) error {
 		return errors.New("--num-warmups must not be negative")
 	case min(l.duration, l.rampUp, l.timeout, l.idle) < 0:
 		return errors.New("a duration must not be negative")
-	case !l.start.IsZero() && time.Since(l.start) > time.Minute:
-		return errors.New("--start-at is in the past")
 	case !(l.maxFailures >= 0 && l.maxFailures <= 1):
 		return errors.New("--max-failure-ratio must be from 0 to 1")
 	case len(l.rates) > 0 && len(l.users) > 1:

@@ -32,6 +32,7 @@ type runFlags struct {
 	ask      requestFlags
 	out      outputFlags
 	render   renderFlags
+	team     teamFlags
 	slo      []openai.Objective // that each step is judged by
 	ignored  []string           // flags of vLLM's tool without effect
 	client   openai.Config
@@ -42,7 +43,7 @@ func registerRun(app *kingpin.Application, args []string, commands map[string]co
 		"docs/accelbench.md has those that are not shown here.")
 	s := newRunFlags(c)
 	commands[runCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		return s.start(ctx, args, stdout, stderr, s.saveResults)
+		return s.start(ctx, app, args, stdout, stderr, s.saveResults)
 	}
 }
 
@@ -63,27 +64,25 @@ func (s *runFlags) register(c *kingpin.CmdClause, levels func(*kingpin.CmdClause
 	s.ask.register(c)
 	s.out.register(c)
 	s.render.register(c)
+	s.team.register(c)
 	for _, h := range vllmFlags {
 		h.register(c, &s.ignored)
 	}
 }
 
 // start puts the load on and reports; save writes what else the report gives.
-func (s *runFlags) start(ctx context.Context, args []string, stdout, stderr io.Writer, save saver) (int, error) {
+func (s *runFlags) start(ctx context.Context, app *kingpin.Application, args []string, stdout, stderr io.Writer, save saver) (int, error) {
 	cfg, err := s.config(args, stderr)
 	if err != nil {
 		return exitNothing, err
 	}
-	if start := s.load.start; !start.IsZero() { // when the machines of one load begin together
-		left := time.Until(start)
-		fmt.Fprintf(stderr, "accelbench: beginning in %s\n", max(0, left).Round(time.Second))
-		select {
-		case <-ctx.Done():
-		case <-time.After(left):
-		}
+	isDone, code, stop, err := s.join(ctx, app, args, &cfg, stderr)
+	if isDone {
+		return code, err
 	}
+	defer stop()
 	ended, err := s.run(ctx, cfg, stderr)
-	_, code, err := s.report(ended, err, stdout, stderr, save)
+	_, code, err = s.report(ended, err, stdout, stderr, save)
 	return code, err
 }
 
@@ -206,6 +205,8 @@ func (s *runFlags) report(ended load.Result, err error, stdout, stderr io.Writer
 		reportErr = errors.Join(writeReport(ended.Folder, r, stderr), save(r, stderr), s.render.print(stdout, r))
 	}
 	switch {
+	case errors.As(err, new(*load.LostError)):
+		return r, exitFailures, err
 	case err != nil: // which is the cause, if the report failed too
 		return r, exitNothing, err
 	case reportErr != nil:
@@ -223,6 +224,8 @@ func exitCode(result load.Result) (int, error) {
 	switch {
 	case result.Stop == runlog.StopInterrupted:
 		return exitInterrupted, nil
+	case result.Stop == runlog.StopVoid:
+		return exitFailures, errors.New("the run ended early: the step is void without a machine that was lost, --allow-fewer goes on")
 	case result.Succeeded == 0:
 		return exitNothing, errors.New("no request succeeded")
 	case result.Stop == runlog.StopUnreachable:

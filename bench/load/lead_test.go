@@ -1,0 +1,352 @@
+package load
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// paced is an endpoint whose answers have 283 tokens and take 20 s, with what it was asked.
+type paced struct {
+	mu       sync.Mutex
+	prompts  []string
+	inFlight int
+	most     int
+}
+
+func (p *paced) Stream(ctx context.Context, r openai.Request) *openai.Trace {
+	p.mu.Lock()
+	p.prompts = append(p.prompts, fmt.Sprint(r.Prompt, r.PromptTokens))
+	p.inFlight++
+	p.most = max(p.most, p.inFlight)
+	p.mu.Unlock()
+	const tokens, gap = 283, 70 * time.Millisecond
+	t := &openai.Trace{RequestID: openai.NewRequestID(), Planned: r.Planned, Started: time.Now(), Usage: &openai.Usage{PromptTokens: 40, CompletionTokens: tokens}, Done: true, Finish: "stop"}
+	select {
+	case <-time.After(tokens * gap):
+		for n := range tokens {
+			t.Chunks = append(t.Chunks, openai.Chunk{At: time.Duration(n+1) * gap})
+		}
+	case <-ctx.Done():
+		t.Failure = &openai.Failure{Reason: openai.ReasonCanceled}
+	}
+	t.End = time.Since(t.Started)
+	p.mu.Lock()
+	p.inFlight--
+	p.mu.Unlock()
+	return t
+}
+
+func (p *paced) Models(context.Context) ([]openai.Model, *openai.Failure) {
+	return []openai.Model{{ID: "qwen2.5"}}, nil
+}
+
+func (p *paced) Tokenize(context.Context, string, string) ([]int32, *openai.Failure) {
+	return nil, &openai.Failure{Reason: openai.ReasonHTTP4xx}
+}
+
+func (p *paced) TokenizeChat(context.Context, string, []openai.Message) ([]int32, *openai.Failure) {
+	return nil, &openai.Failure{Reason: openai.ReasonHTTP4xx}
+}
+
+func (p *paced) LastReceived() time.Time { return time.Now() }
+
+// wire is a network to the leader.
+type wire struct {
+	leader http.Handler
+	delay  time.Duration // one way
+	isCut  *atomic.Bool
+}
+
+func (w wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	time.Sleep(w.delay)
+	if w.isCut.Load() {
+		time.Sleep(time.Second)
+		return nil, errors.New("no route to host")
+	}
+	answer := httptest.NewRecorder()
+	w.leader.ServeHTTP(answer, r)
+	time.Sleep(w.delay)
+	if w.isCut.Load() || r.Context().Err() != nil {
+		return nil, errors.New("connection reset by peer")
+	}
+	return answer.Result(), nil
+}
+
+// fleet is a load of several machines.
+type fleet struct {
+	t        *testing.T
+	lead     *Lead
+	endpoint *paced
+	of       int            // as the machines that are led think, 0 for as many as there are
+	cut      []*atomic.Bool // by rank
+	ended    []Result
+	errs     []error
+	stopped  []time.Duration // when each had ended, since the start
+}
+
+var alike = Identity{Version: "0.2.0 abc", Flags: map[string]string{"--num-prompts": "1"}}
+
+// run puts a load on from several machines, whose clocks are off by as many seconds as their rank.
+func (f *fleet) run(cfg Config, machines int, beside func(ctx context.Context, cancel []context.CancelFunc)) {
+	if f.lead.Machines == 0 {
+		f.lead.Machines, f.lead.Identity, f.lead.JoinTimeout = machines, alike, time.Minute
+	}
+	f.endpoint = new(paced)
+	f.ended, f.errs, f.stopped = make([]Result, machines), make([]error, machines), make([]time.Duration, machines)
+	cancels := make([]context.CancelFunc, machines)
+	begin := time.Now()
+	var all sync.WaitGroup
+	for rank := range machines {
+		f.cut = append(f.cut, new(atomic.Bool))
+		ctx, cancel := context.WithCancel(f.t.Context())
+		cancels[rank] = cancel
+		cfg, dir := cfg, f.t.TempDir()
+		cfg.Endpoint, cfg.Folder, cfg.Metrics.Server = f.endpoint, filepath.Join(dir, "run"), "off"
+		all.Go(func() {
+			if rank == 0 {
+				cfg.Lead, cfg.Run.AllowFewer = f.lead, f.lead.AllowFewer
+				f.ended[0], f.errs[0] = Run(ctx, cfg)
+			} else {
+				network := wire{f.lead.Handler(), 5 * time.Millisecond, f.cut[rank]}
+				f.ended[rank], f.errs[rank] = Follow(ctx, cfg, Leader{
+					URL: "http://leader", Client: &http.Client{Transport: network}, Share: Share{rank, cmp.Or(f.of, machines)}, Identity: alike, JoinTimeout: time.Minute,
+					Clock: func() time.Time { return time.Now().Add(time.Duration(rank) * time.Second) },
+				})
+			}
+			f.stopped[rank] = time.Since(begin)
+		})
+	}
+	if beside != nil {
+		all.Go(func() { beside(f.t.Context(), cancels) })
+	}
+	all.Wait()
+	for _, cancel := range cancels {
+		cancel()
+	}
+}
+
+func load500(step runlog.Step) Config {
+	step.Timeout = 10 * time.Minute
+	return Config{
+		Run:     runlog.Run{URL: "http://model:8000", API: openai.Completions, Dataset: "random", Seed: 7},
+		Steps:   []runlog.Step{step},
+		Dataset: dataset.Config{Kind: dataset.Random, TokenIDs: true, InputLen: 40, OutputLen: 283},
+	}
+}
+
+// requests are those of all logs in a folder of results, by number.
+func requests(t *testing.T, folder string) (all []*runlog.Request, run runlog.Run) {
+	t.Helper()
+	logs, err := runlog.Find(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, log := range logs {
+		_, err := runlog.Read(log, func(r runlog.Record) error {
+			if r.Request != nil {
+				all = append(all, r.Request)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.SortFunc(all, func(a, b *runlog.Request) int { return a.Seq - b.Seq })
+	return all, run
+}
+
+// Eight machines 5 ms away, each with a clock of its own, put on the load of one: the same prompts at the same instants
+// of one process of arrivals.
+func TestManyMachinesAreOneLoad(t *testing.T) {
+	for name, step := range map[string]runlog.Step{
+		"a rate":      {Arrival: runlog.ArrivalPoisson, Rate: 100, Requests: 3000},
+		"bursts":      {Arrival: runlog.ArrivalGamma, Burstiness: 0.5, Rate: 100, Duration: 20 * time.Second},
+		"2,000 users": {Arrival: runlog.ArrivalClosed, Concurrency: 2000, Requests: 4000, RampUp: 5 * time.Second},
+		"three users": {Arrival: runlog.ArrivalClosed, Concurrency: 3, Requests: 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				one, eight := fleet{t: t, lead: new(Lead)}, fleet{t: t, lead: new(Lead)}
+				one.run(load500(step), 1, nil)
+				eight.run(load500(step), 8, nil)
+				if err := errors.Join(append(one.errs, eight.errs...)...); err != nil {
+					t.Fatal(err)
+				}
+				slices.Sort(one.endpoint.prompts)
+				slices.Sort(eight.endpoint.prompts)
+				if !slices.Equal(one.endpoint.prompts, eight.endpoint.prompts) || one.endpoint.most != eight.endpoint.most {
+					t.Errorf("%d prompts, %d in flight; of one machine %d and %d, or others", len(eight.endpoint.prompts), eight.endpoint.most, len(one.endpoint.prompts), one.endpoint.most)
+				}
+				mine, _ := requests(t, one.ended[0].Folder)
+				theirs, _ := requests(t, eight.ended[0].Folder)
+				if len(mine) != len(theirs) || eight.ended[0].Attempted != len(mine) {
+					t.Fatalf("%d requests in the logs, %d attempted, want %d", len(theirs), eight.ended[0].Attempted, len(mine))
+				}
+				const apart = 20 * time.Millisecond // of two clocks that are read over 5 ms each way
+				for i, q := range theirs {
+					due, dueOfOne := q.Trace.Planned.Sub(theirs[0].Trace.Planned), mine[i].Trace.Planned.Sub(mine[0].Trace.Planned)
+					isOpen := step.Arrival != runlog.ArrivalClosed
+					if late := q.Trace.Started.Sub(q.Trace.Planned); q.Seq != i || late > time.Millisecond || isOpen && (due-dueOfOne).Abs() > apart {
+						t.Fatalf("request %d: number %d, due at %s and not %s, late by %s", i, q.Seq, due, dueOfOne, late)
+					}
+				}
+				reportOfOne, errOfOne := result.Read(result.Options{}, one.ended[0].Folder)
+				report, err := result.Read(result.Options{}, eight.ended[0].Folder)
+				if err = errors.Join(err, errOfOne); err != nil {
+					t.Fatal(err)
+				}
+				a, b := report.Steps[0], reportOfOne.Steps[0]
+				if a.Name != b.Name || a.Machines != 8 || a.ClocksWithin <= 0 || a.ClocksWithin > 0.02 || a.Void != nil {
+					t.Errorf("step %s of %d machines, clocks within %v s, void %v", a.Name, a.Machines, a.ClocksWithin, a.Void)
+				}
+				if ks := float64(a.Checks.Arrivals); step.Rate > 0 && (ks < 0.01 || (ks-float64(b.Checks.Arrivals)) > 0.3) {
+					t.Errorf("the arrivals are as asked for with p=%v, of one machine %v", ks, b.Checks.Arrivals)
+				}
+				if ratio := a.Whole.OutputThroughput / b.Whole.OutputThroughput; ratio < 0.99 || ratio > 1.01 {
+					t.Errorf("%v tokens/s, of one machine %v", a.Whole.OutputThroughput, b.Whole.OutputThroughput)
+				}
+				for rank, ended := range eight.ended[1:] {
+					if _, err := os.Stat(ended.Folder); !errors.Is(err, os.ErrNotExist) {
+						t.Errorf("machine %d keeps its records, which the leader has: %v", rank+1, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// What goes wrong with a machine ends the step, with its number, and every request is accounted for or not known.
+func TestMachinesThatAreLost(t *testing.T) {
+	twoSteps := load500(runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 80, Requests: 400})
+	twoSteps.Steps = append(twoSteps.Steps, twoSteps.Steps[0])
+	twoSteps.Steps[1].Index = 1
+	type outcome struct {
+		Steps   int
+		Lost    []int
+		Void    bool
+		Stop    runlog.Stop
+		Sums    bool // the account of the first step adds up
+		Unknown bool // requests are
+		Kept    bool // the lost machine has its records
+		Stopped bool // it stopped within 6 s
+	}
+	const at = 30 * time.Second // in the first step, which takes 100 s
+	cutFor := func(f *fleet, rank int, d time.Duration) {
+		time.Sleep(at)
+		f.cut[rank].Store(true)
+		time.Sleep(d)
+		f.cut[rank].Store(false)
+	}
+	for name, c := range map[string]struct {
+		fewer  bool
+		beside func(f *fleet, cancel []context.CancelFunc)
+		want   outcome
+	}{
+		"a cut of 3 s":                      {beside: func(f *fleet, _ []context.CancelFunc) { cutFor(f, 3, 3*time.Second) }, want: outcome{Steps: 2, Stop: runlog.StopRequests, Sums: true}},
+		"a cut of 60 s":                     {beside: func(f *fleet, _ []context.CancelFunc) { cutFor(f, 3, time.Minute) }, want: outcome{Steps: 1, Lost: []int{3}, Void: true, Stop: runlog.StopVoid, Sums: true, Unknown: true, Kept: true, Stopped: true}},
+		"a cut, and the others may go on":   {fewer: true, beside: func(f *fleet, _ []context.CancelFunc) { cutFor(f, 3, time.Minute) }, want: outcome{Steps: 2, Lost: []int{3}, Stop: runlog.StopLost, Sums: true, Unknown: true, Kept: true, Stopped: true}},
+		"a machine that its user has ended": {beside: func(_ *fleet, cancel []context.CancelFunc) { time.Sleep(at); cancel[3]() }, want: outcome{Steps: 1, Lost: []int{3}, Void: true, Stop: runlog.StopVoid, Sums: true, Kept: true, Stopped: true}},
+		"a leader that its user has ended":  {beside: func(_ *fleet, cancel []context.CancelFunc) { time.Sleep(at); cancel[0]() }, want: outcome{Steps: 1, Stop: runlog.StopInterrupted, Sums: true, Stopped: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := fleet{t: t, lead: &Lead{AllowFewer: c.fewer}}
+				f.run(twoSteps, 8, func(_ context.Context, cancel []context.CancelFunc) { c.beside(&f, cancel) })
+				r, err := result.Read(result.Options{}, f.ended[0].Folder)
+				if err != nil {
+					t.Fatal(err, f.errs)
+				}
+				s := r.Steps[0]
+				a := s.Account
+				_, gone := os.Stat(f.ended[3].Folder)
+				got := outcome{
+					Steps: len(r.Steps), Lost: s.Lost, Void: s.Void != nil, Stop: s.Stop, Unknown: a.Unknown > 0, Kept: gone == nil,
+					Sums: a.Attempted == a.Succeeded+a.Canceled+a.Failures()+a.Unknown && !strings.Contains(strings.Join(s.Warnings, "\n"), "missing or counted"), Stopped: f.stopped[3] < at+notice+silence+4*time.Second,
+				}
+				if diff := gocmp.Diff(c.want, got); diff != "" {
+					t.Errorf("%s\n%+v %v\n%v", diff, a, f.errs, s.Warnings)
+				}
+			})
+		})
+	}
+}
+
+// Machines that are not those of the load do not take part.
+func TestMachinesThatMayNotJoin(t *testing.T) {
+	small := load500(runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 4, Requests: 4})
+	for name, c := range map[string]struct {
+		lead *Lead
+		of   int
+		want string
+	}{
+		"one that never comes":   {&Lead{Machines: 4, Identity: alike, JoinTimeout: time.Minute}, 4, "machine 2, 3 did not join within 1m0s"},
+		"another version":        {&Lead{Machines: 2, Identity: Identity{Version: "0.2.0 def", Flags: alike.Flags}, JoinTimeout: time.Minute}, 0, "has version 0.2.0 abc, and the leader 0.2.0 def"},
+		"another flag":           {&Lead{Machines: 2, Identity: Identity{Version: alike.Version, Flags: map[string]string{"--num-prompts": "2"}}, JoinTimeout: time.Minute}, 0, "has another --num-prompts than the leader"},
+		"another file":           {&Lead{Machines: 2, Identity: Identity{Version: alike.Version, Flags: alike.Flags, Data: "1"}, JoinTimeout: time.Minute}, 0, "has another file of prompts than the leader"},
+		"another number of them": {&Lead{Machines: 3, Identity: alike, JoinTimeout: time.Minute}, 0, "of 2 is none of the leader's 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := fleet{t: t, lead: c.lead, of: c.of}
+				f.run(small, 2, nil)
+				if got := fmt.Sprint(f.errs); !strings.Contains(got, c.want) || f.errs[0] == nil {
+					t.Errorf("%s, want %q", got, c.want)
+				}
+				if len(f.endpoint.prompts) > 0 {
+					t.Errorf("%d requests were sent", len(f.endpoint.prompts))
+				}
+			})
+		})
+	}
+}
+
+// A leader that is gone does not leave a load behind that nobody watches.
+func TestALeaderThatDies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := fleet{t: t, lead: new(Lead)}
+		var left int
+		f.run(load500(runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 80, Requests: 4000}), 8, func(_ context.Context, cancel []context.CancelFunc) {
+			time.Sleep(30 * time.Second)
+			for _, cut := range f.cut {
+				cut.Store(true)
+			}
+			cancel[0]()
+			time.Sleep(silence + 2*time.Second)
+			f.endpoint.mu.Lock()
+			left = f.endpoint.inFlight
+			f.endpoint.mu.Unlock()
+		})
+		if left > 0 {
+			t.Errorf("%d requests are in flight %s after the leader died", left, silence)
+		}
+		for rank, err := range f.errs[1:] {
+			if err == nil || !strings.Contains(err.Error(), "the leader has not answered for 5s") {
+				t.Errorf("machine %d: %v", rank+1, err)
+			}
+			if _, err := os.Stat(f.ended[rank+1].Folder); err != nil {
+				t.Errorf("machine %d has lost its records: %v", rank+1, err)
+			}
+		}
+	})
+}

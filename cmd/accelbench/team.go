@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/common/config"
+	"github.com/prometheus/common/version"
+	"github.com/prometheus/exporter-toolkit/web"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
+)
+
+// teamFlags make a load one of several machines.
+type teamFlags struct {
+	lead, listen          string // addresses, empty for a load of one machine and for the same
+	tokenFile             string
+	webConfig, httpConfig string
+	machines, rank        int // -1: as the launcher says
+	joinTimeout           time.Duration
+	allowFewer            bool
+	command               *kingpin.CmdClause
+}
+
+// ownFlags may differ between the machines of a load.
+var ownFlags = []string{"rank", "output", "lead-token-file", "lead-listen-address", "web.listen-address"}
+
+func (m *teamFlags) register(c *kingpin.CmdClause) {
+	c.Flag("lead", "Put on the load with other machines: the address of that with --rank 0, which leads.").PlaceHolder("HOST:PORT").Envar("ACCELBENCH_LEAD").StringVar(&m.lead)
+	c.Flag("machines", "How many they are. Default: as MPI or Slurm says.").PlaceHolder("N").Default("-1").IntVar(&m.machines)
+	c.Flag("rank", "Which of them this is, from 0. Default: as MPI, Slurm, Volcano or the Kubernetes Job says.").PlaceHolder("N").Default("-1").IntVar(&m.rank)
+	c.Flag("join-timeout", "How long they wait for one another.").Default("60s").DurationVar(&m.joinTimeout)
+	c.Flag("allow-fewer", "Go on without machines that are lost.").BoolVar(&m.allowFewer)
+	c.Flag("lead-token-file", "File with the secret that they share.").PlaceHolder("FILE").StringVar(&m.tokenFile)
+	c.Flag("lead-listen-address", "Where the leader listens. Default: at --lead.").PlaceHolder("ADDR").StringVar(&m.listen)
+	c.Flag("lead-web-config", "Prometheus' web configuration of the leader: TLS.").PlaceHolder("FILE").StringVar(&m.webConfig)
+	c.Flag("lead-http-config", "As --http-config, for the leader.").PlaceHolder("FILE").StringVar(&m.httpConfig)
+}
+
+// launchers say in the environment which of how many processes this is, the innermost first. The last two do not say of
+// how many.
+var launchers = []struct{ rank, size string }{
+	{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+	{"PMI_RANK", "PMI_SIZE"},
+	{"SLURM_PROCID", "SLURM_NTASKS"},
+	{"VC_TASK_INDEX", ""},
+	{"JOB_COMPLETION_INDEX", ""},
+}
+
+// share is which machine this is: by the flags, else by the launcher's environment.
+func (m *teamFlags) share(getenv func(string) string) (load.Share, error) {
+	s := load.Share{Rank: m.rank, Machines: m.machines}
+	for _, l := range launchers {
+		rank, err := strconv.Atoi(getenv(l.rank))
+		if err != nil {
+			continue
+		}
+		if s.Rank < 0 {
+			s.Rank = rank
+		}
+		if size, err := strconv.Atoi(getenv(l.size)); err == nil && s.Machines < 0 {
+			s.Machines = size
+		}
+		break
+	}
+	switch {
+	case s.Rank < 0 || s.Machines < 0:
+		return s, usage(errors.New("--lead needs --machines and --rank, and no launcher says them"))
+	case s.Rank >= s.Machines:
+		return s, usage(fmt.Errorf("--rank %d is none of %d machines, which are counted from 0", s.Rank, s.Machines))
+	case s.Machines > maxMachines:
+		return s, usage(fmt.Errorf("--machines %d: %d at most", s.Machines, maxMachines))
+	}
+	return s, nil
+}
+
+const maxMachines = 1000
+
+// identity is what all machines must have alike.
+func identity(app *kingpin.Application, args []string, dataPath string) (id load.Identity, err error) {
+	id = load.Identity{Version: version.Version + " " + version.GetRevision(), Flags: map[string]string{}}
+	parsed, err := app.ParseContext(joinValues(args[1:]))
+	if err != nil {
+		return id, usage(err)
+	}
+	for _, e := range parsed.Elements {
+		name, value := "command", ""
+		switch clause := e.Clause.(type) {
+		case *kingpin.FlagClause:
+			name = "--" + clause.Model().Name
+		case *kingpin.ArgClause:
+			name = clause.Model().Name
+		case *kingpin.CmdClause:
+			value = clause.Model().Name
+		}
+		if e.Value != nil {
+			value = *e.Value
+		}
+		if !slices.Contains(ownFlags, strings.TrimPrefix(name, "--")) {
+			sum := sha256.Sum256([]byte(id.Flags[name] + value))
+			id.Flags[name] = hex.EncodeToString(sum[:])
+		}
+	}
+	if dataPath == "" {
+		return id, nil
+	}
+	file, err := os.Open(dataPath)
+	if err != nil {
+		return id, err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return id, fmt.Errorf("reading %s: %w", dataPath, err)
+	}
+	id.Data = hex.EncodeToString(sum.Sum(nil))
+	return id, nil
+}
+
+// startLead makes this machine the leader of a load, until stop.
+func (m *teamFlags) startLead(ctx context.Context, machines int, id load.Identity) (lead *load.Lead, stop func(), err error) {
+	token, err := m.token()
+	if err != nil {
+		return nil, nil, err
+	}
+	address := m.lead
+	if m.listen != "" {
+		address = m.listen
+	}
+	host, _, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err == nil && token == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, nil, usage(fmt.Errorf("%s is not of this machine alone: give all machines a --lead-token-file", address))
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--lead: %w", err)
+	}
+	lead = &load.Lead{Machines: machines, Identity: id, JoinTimeout: m.joinTimeout, AllowFewer: m.allowFewer}
+	server := &http.Server{Handler: withToken(token, lead.Handler()), ReadHeaderTimeout: 10 * time.Second}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		_ = web.Serve(listener, server, &web.FlagConfig{WebConfigFile: &m.webConfig}, slog.New(slog.DiscardHandler))
+		_ = listener.Close() // also where its configuration is wrong
+	})
+	return lead, func() {
+		_ = server.Close()
+		serving.Wait()
+	}, nil
+}
+
+// token is the secret of all machines, empty for none.
+func (m *teamFlags) token() (string, error) {
+	if m.tokenFile == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(m.tokenFile)
+	if err != nil {
+		return "", fmt.Errorf("--lead-token-file: %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" {
+		return "", fmt.Errorf("--lead-token-file: %s is empty", m.tokenFile)
+	}
+	return token, nil
+}
+
+// withToken serves those who know the token, all where there is none.
+func withToken(token string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if token != "" && subtle.ConstantTimeCompare([]byte("Bearer "+token), []byte(r.Header.Get("Authorization"))) != 1 {
+			http.Error(w, "another --lead-token-file than the leader's", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// leader is how this machine reaches the one that leads it.
+func (m *teamFlags) leader(share load.Share, id load.Identity) (load.Leader, error) {
+	c, err := loadHTTP("--lead-http-config", m.httpConfig)
+	if err != nil {
+		return load.Leader{}, err
+	}
+	if m.tokenFile != "" {
+		c.Authorization = &config.Authorization{Type: "Bearer", CredentialsFile: m.tokenFile}
+	}
+	client, err := config.NewClientFromConfig(c, "lead")
+	if err != nil {
+		return load.Leader{}, fmt.Errorf("--lead-http-config: %w", err)
+	}
+	scheme := "http://"
+	if m.webConfig != "" {
+		scheme = "https://"
+	}
+	return load.Leader{URL: scheme + m.lead, Client: client, Share: share, Identity: id, JoinTimeout: m.joinTimeout}, nil
+}
+
+// join makes the run one of several machines, where that is asked for. Where another leads, the whole run is done with
+// isDone; else stop is to be called when it is over.
+func (s *runFlags) join(ctx context.Context, app *kingpin.Application, args []string, cfg *load.Config, stderr io.Writer) (isDone bool, code int, stop func(), err error) {
+	m := &s.team
+	if m.lead == "" {
+		return false, 0, func() {}, nil
+	}
+	share, err := m.share(os.Getenv)
+	if err != nil {
+		return true, exitUsage, nil, err
+	}
+	id, err := identity(app, args, s.data.path)
+	if err != nil {
+		return true, exitNothing, nil, err
+	}
+	if share.Rank == 0 {
+		cfg.Run.AllowFewer = m.allowFewer
+		cfg.Lead, stop, err = m.startLead(ctx, share.Machines, id)
+		return err != nil, exitNothing, stop, err
+	}
+	leader, err := m.leader(share, id)
+	if err != nil {
+		return true, exitNothing, nil, err
+	}
+	watchers, stop, err := s.watchers(ctx, stderr)
+	if err != nil {
+		return true, exitNothing, nil, err
+	}
+	defer stop()
+	ended, err := load.Follow(ctx, *cfg, leader, watchers...)
+	printNotes(stderr, ended.Notes)
+	if err != nil {
+		return true, exitFailures, nil, err
+	}
+	return true, exitMeasured, nil, nil
+}
