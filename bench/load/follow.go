@@ -25,7 +25,7 @@ import (
 
 const (
 	shipPause  = 250 * time.Millisecond // between pieces of the log
-	pieceSize  = 8 << 20                // bytes
+	pieceSize  = 1 << 20                // bytes, and a line may be as long
 	clockTries = 10
 )
 
@@ -43,7 +43,7 @@ type Leader struct {
 // Follow puts on a share of a load as its leader says. The log is at the leader when it returns without an error; else
 // it is in Folder. Its watchers see this machine's share.
 func Follow(ctx context.Context, cfg Config, leader Leader, watchers ...Watcher) (Result, error) {
-	f := &following{Leader: leader, id: openai.NewRequestID(), piece: make([]byte, pieceSize)}
+	f := &following{Leader: leader, id: openai.NewRequestID(), piece: make([]byte, pieceSize), zip: gzip.NewWriter(nil)}
 	f.session = newSession(cfg, append(watchers, f))
 	if leader.Clock != nil {
 		f.session.clock = newClock(leader.Clock())
@@ -61,6 +61,7 @@ type following struct {
 	own     clock // of this machine
 	sent    int64 // bytes of the log that the leader has
 	piece   []byte
+	zip     *gzip.Writer
 
 	mu       sync.Mutex
 	step     int // the present one
@@ -252,9 +253,11 @@ func (f *following) shipPiece(log io.ReaderAt) (n int, err error) {
 		return n, err
 	}
 	var body bytes.Buffer
-	zip := gzip.NewWriter(&body)
-	_, _ = zip.Write(f.piece[:n]) // to memory
-	_ = zip.Close()
+	if n > 0 { // else the leader only hears that this machine is there
+		f.zip.Reset(&body)
+		_, _ = f.zip.Write(f.piece[:n]) // to memory
+		_ = f.zip.Close()
+	}
 	query := url.Values{"at": {strconv.FormatInt(f.sent, 10)}}
 	if m := f.meter.Load(); m != nil {
 		query.Set("attempted", strconv.FormatInt(m.Attempted.Load(), 10))

@@ -116,8 +116,10 @@ func (f *fleet) run(cfg Config, machines int, beside func(ctx context.Context, c
 	cancels := make([]context.CancelFunc, machines)
 	begin := time.Now()
 	var all sync.WaitGroup
-	for rank := range machines {
+	for range machines {
 		f.cut = append(f.cut, new(atomic.Bool))
+	}
+	for rank := range machines {
 		ctx, cancel := context.WithCancel(f.t.Context())
 		cancels[rank] = cancel
 		cfg, dir := cfg, f.t.TempDir()

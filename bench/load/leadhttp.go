@@ -16,7 +16,7 @@ import (
 
 const (
 	maxHello = 1 << 20  // bytes of a message
-	maxPiece = 64 << 20 // bytes of a log that come at once, unpacked
+	maxPiece = 16 << 20 // bytes of a log that come at once, unpacked
 	longPoll = 20 * time.Second
 )
 
@@ -159,7 +159,7 @@ func (l *Lead) serveReady(w http.ResponseWriter, r *http.Request, f *follower) {
 func (l *Lead) serveLog(w http.ResponseWriter, r *http.Request, f *follower) {
 	at, _ := strconv.ParseInt(r.FormValue("at"), 10, 64)
 	attempted, _ := strconv.Atoi(r.FormValue("attempted"))
-	piece, err := unpacked(http.MaxBytesReader(w, r.Body, maxPiece))
+	piece, err := unpacked(r.Body, r.ContentLength)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -191,8 +191,11 @@ func (l *Lead) serveLog(w http.ResponseWriter, r *http.Request, f *follower) {
 	answer(w, reply)
 }
 
-func unpacked(body io.Reader) ([]byte, error) {
-	unzip, err := gzip.NewReader(body)
+func unpacked(body io.Reader, packed int64) ([]byte, error) {
+	if packed == 0 {
+		return nil, nil
+	}
+	unzip, err := gzip.NewReader(io.LimitReader(body, maxPiece))
 	if err != nil {
 		return nil, err
 	}
