@@ -181,6 +181,25 @@ func (c *Collector) Run(ctx context.Context) {
 	wg.Wait()
 }
 
+// Look polls every vendor once in place of Run, and asks for its inventories, which have the states of some vendors' cards.
+func (c *Collector) Look(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, v := range c.vendors {
+		wg.Go(func() {
+			defer v.table.runner.Close()
+			v.poller.poll(ctx)
+			for until := time.Now().Add(v.poller.maxAge); !v.table.hasInventory(); {
+				newer := v.between(ctx, until)
+				if newer == nil {
+					return
+				}
+				v.poller.store(*newer, v.poller.lastTaken())
+			}
+		})
+	}
+	wg.Wait()
+}
+
 // Statuses returns the health of every enabled collector.
 func (c *Collector) Statuses() []Status {
 	var all []Status

@@ -40,8 +40,8 @@ func fleetNow() []panel {
 		statPanel("Collectors failing", "Collectors whose last poll failed. While a vendor's fails its cards have no data after three intervals and a timeout. The collector containers does not count where the exporter has a PID namespace of its own.", count, "none",
 			now(`sum((accelerator_collector_success{job=~"$job",instance=~"$instance",collector=~"$vendor|numa|containers|allocations"} unless on (job, instance, collector) increase(accelerator_collector_failures_total{job=~"$job",instance=~"$instance",collector="containers",reason="unsupported"}[5m]) > 0) == bool 0)`, "")).
 			Span(3).Thresholds(thresholds("green", step{1, "red"})),
-		statPanel("Targets failing", "Probed endpoints whose last probe failed.", count, "no probe",
-			now(`sum(accelerator_probe_success{job=~"$job",instance=~"$instance"} == bool 0)`, "")).
+		statPanel("Targets failing", "Probed endpoints that are stalled or failing. One that is busy is not.", count, "no probe",
+			now(`sum(accelerator_probe_state{job=~"$job",instance=~"$instance",state=~"stalled|failing"})`, "")).
 			Span(3).Thresholds(thresholds("green", step{1, "red"})),
 		alertCount().Span(6),
 	}
@@ -118,7 +118,11 @@ func targetTable() panel {
 		hostColumn(),
 		targetColumn(),
 		value("Failed", `sum by (job, instance, target) (increase(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",reason!="canceled"}[$__range])) / (sum by (job, instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}[$__range])) > 0)`, gaugeCell("green", failing()...)...),
-		value("Last probe", `min by (job, instance, target) (accelerator_probe_success{job=~"$job",instance=~"$instance"})`, succeeded()...),
+		value("State", `max by (job, instance, target) (4 * accelerator_probe_state{job=~"$job",instance=~"$instance",state="stalled"}
+  or 3 * accelerator_probe_state{job=~"$job",instance=~"$instance",state="failing"}
+  or 2 * accelerator_probe_state{job=~"$job",instance=~"$instance",state="busy"}
+  or 1 * accelerator_probe_state{job=~"$job",instance=~"$instance",state="unknown"}
+  or 0 * accelerator_probe_state{job=~"$job",instance=~"$instance",state="ok"})`, mapped(targetStates()...)...),
 		value("Last success", `time() - (max by (job, instance, target) (accelerator_probe_last_success_timestamp_seconds{job=~"$job",instance=~"$instance"}) or 0 * max by (job, instance, target) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}))`, age(late()...)...),
 		value("First token p90", `histogram_quantile(0.9, sum by (job, instance, target, le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{job=~"$job",instance=~"$instance"}[$__range])))`, unitOf(seconds)),
 		value("Over objective", `sum by (job, instance, target) (increase(accelerator_probe_slo_violations_total{job=~"$job",instance=~"$instance"}[$__range]))`, someIsBad("orange")...),

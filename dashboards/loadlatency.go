@@ -53,18 +53,25 @@ func loadAndLatency() panel {
 
 func loadLatencyNow() []panel {
 	return []panel{
-		alertCount().Span(9),
+		alertCount().Span(8),
+		statPanel("State", "What probes and the servers' own counters say, of the target where it is worst. Busy: probes wait for their first token, and the server makes tokens for others. Stalled: it makes none.", plain, "no probe",
+			now(`max(4 * accelerator_probe_state{job=~"$job",instance=~"$instance",target=~"$target",state="stalled"}
+  or 3 * accelerator_probe_state{job=~"$job",instance=~"$instance",target=~"$target",state="failing"}
+  or 2 * accelerator_probe_state{job=~"$job",instance=~"$instance",target=~"$target",state="busy"}
+  or 1 * accelerator_probe_state{job=~"$job",instance=~"$instance",target=~"$target",state="unknown"}
+  or 0 * accelerator_probe_state{job=~"$job",instance=~"$instance",target=~"$target",state="ok"})`, "")).
+			Mappings(append(targetStates(), absent("no probe"))),
 		statPanel("Failed probes", "Share of the probes of the last window that failed; probes that the exporter withdrew are left out.", ratio, "no probe",
 			now(`sum(rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",target=~"$target",reason!="canceled"}[$window])) / (sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)`, "")).
-			Span(5).Thresholds(thresholds("green", failing()...)),
+			Thresholds(thresholds("green", failing()...)),
 		statPanel("Last success", "Time since the last successful probe, of the target where it is longest ago. Never: none since the exporter started.", seconds, "no probe",
 			now(`max(time() - (max by (job, instance, target) (accelerator_probe_last_success_timestamp_seconds{job=~"$job",instance=~"$instance",target=~"$target"}) or 0 * max by (job, instance, target) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, "")).
-			Span(5).Mappings([]dashboard.ValueMapping{never(), absent("no probe")}).Thresholds(thresholds("green", late()...)),
+			Mappings([]dashboard.ValueMapping{never(), absent("no probe")}).Thresholds(thresholds("green", late()...)),
 		statPanel("Unhealthy serving cards", "Cards that serve the chosen targets and that their tool does not call Available or OK.", count, "not reported",
 			now(`sum((accelerator_healthy{job=~"$job",instance=~"$instance"} == bool 0) and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
   or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
   or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, "")).
-			Span(5).Thresholds(thresholds("green", step{1, "red"})),
+			Thresholds(thresholds("green", step{1, "red"})),
 	}
 }
 

@@ -64,6 +64,13 @@ func healthy() []dashboard.ValueMapping {
 	return []dashboard.ValueMapping{saying("1", "healthy", "green"), saying("0", "unhealthy", "red")}
 }
 
+// targetStates are the states of a target, the worse the higher.
+func targetStates() []dashboard.ValueMapping {
+	return []dashboard.ValueMapping{
+		saying("0", "ok", "green"), saying("1", "unknown", gray), saying("2", "busy", "yellow"), saying("3", "failing", "red"), saying("4", "stalled", "red"),
+	}
+}
+
 func unitOf(unit string) property { return property{Id: "unit", Value: unit} }
 
 // whole shows a number without decimals.

@@ -26,7 +26,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a := newAnswer(w, r, req, s.cfg.Model)
-	a.prompt = q.prompt
+	a.prompt, a.isBroken = q.prompt, fault == FaultDegenerate
 	if s.engine.cache != nil {
 		a.cached = &q.cached
 	}
@@ -80,15 +80,16 @@ const endMark = "data: [DONE]\n\n"
 
 // answer is one stream of events to a client.
 type answer struct {
-	w      http.ResponseWriter
-	ctx    context.Context // of the request
-	rc     *http.ResponseController
-	req    request
-	frame  chunk         // of every event
-	prompt int           // tokens
-	cached *atomic.Int64 // of these, from the prefix cache; nil without one
-	sent   int           // tokens
-	failed error         // the first write that failed
+	w        http.ResponseWriter
+	ctx      context.Context // of the request
+	rc       *http.ResponseController
+	req      request
+	frame    chunk         // of every event
+	prompt   int           // tokens
+	cached   *atomic.Int64 // of these, from the prefix cache; nil without one
+	sent     int           // tokens
+	isBroken bool          // see FaultDegenerate
+	failed   error         // the first write that failed
 }
 
 // newAnswer starts the event stream.
@@ -183,6 +184,9 @@ func (a *answer) sendTokens(n int) {
 		a.send(c)
 	}
 	text := strings.Join(answerTokens(a.sent, n), " ")
+	if a.isBroken {
+		text = strings.Repeat("!!!!!!!!", n-a.sent)
+	}
 	if a.sent > 0 {
 		text = " " + text
 	}

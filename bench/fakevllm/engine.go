@@ -135,6 +135,9 @@ func (e *engine) run(ctx context.Context) {
 func (e *engine) begin(now time.Time, elapsed time.Duration) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.fault == FaultFreeze {
+		return 0
+	}
 	e.fillBackground(now, elapsed)
 	prefill := 0
 	for len(e.waiting) > 0 && len(e.running) < e.cfg.MaxNumSeqs {

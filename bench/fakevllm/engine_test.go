@@ -188,24 +188,6 @@ func TestBackgroundUsersSwing(t *testing.T) {
 	})
 }
 
-// A short run has the mean length too, and answers of all lengths.
-func TestNaturalLength(t *testing.T) {
-	e := newEngine(DefaultConfig())
-	const answers = 100
-	sum, shortest, longest := 0, math.MaxInt, 0
-	for range answers {
-		l := e.naturalLength()
-		sum += l
-		shortest, longest = min(shortest, l), max(longest, l)
-	}
-	if mean := float64(sum) / answers; math.Abs(mean/283-1) > 0.01 {
-		t.Errorf("answers of %.1f tokens on the mean, want 283", mean)
-	}
-	if shortest < 1 || shortest > 100 || longest < 466 {
-		t.Errorf("answers run from %d to %d tokens", shortest, longest)
-	}
-}
-
 // TestPrefixCache: prompts are held as whole blocks, the last token is always computed,
 // and what was used least recently goes first.
 func TestPrefixCache(t *testing.T) {

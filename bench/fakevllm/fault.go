@@ -29,6 +29,9 @@ const (
 	FaultStreamError Fault = "stream_error"  // an error object mid-stream, then [DONE]
 	FaultTruncated   Fault = "truncated"     // ends the body properly mid-stream, without finish or [DONE]
 	FaultEmpty       Fault = "empty"         // finishes properly without any text
+	FaultDegenerate  Fault = "degenerate"    // tokens of exclamation marks
+	FaultFreeze      Fault = "freeze"        // the engine makes no step, and /health answers; for all requests only
+	FaultNoMetrics   Fault = "no_metrics"    // hangs, and where the path names it has no page of metrics
 	FaultNoIgnoreEOS Fault = "no_ignore_eos" // status 422 for ignore_eos, as of servers that do not know it
 )
 
@@ -42,7 +45,7 @@ const (
 func Faults() []Fault {
 	return []Fault{
 		FaultNone, FaultHang, FaultSlow, FaultReset, FaultStall, FaultSlowStream, FaultHTTP404, FaultHTTP429,
-		FaultHTTP500, FaultHTML200, FaultStreamError, FaultTruncated, FaultEmpty, FaultNoIgnoreEOS,
+		FaultHTTP500, FaultHTML200, FaultStreamError, FaultTruncated, FaultEmpty, FaultDegenerate, FaultFreeze, FaultNoMetrics, FaultNoIgnoreEOS,
 	}
 }
 
@@ -62,7 +65,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, req *request, fa
 			return false
 		}
 		writeError(w, http.StatusUnprocessableEntity, "UnprocessableEntityError", "unexpected keys in the request: {'ignore_eos'}")
-	case FaultHang:
+	case FaultHang, FaultNoMetrics:
 		s.wait(r.Context(), nil)
 	case FaultReset:
 		panic(http.ErrAbortHandler)

@@ -21,13 +21,14 @@ func TestFaults(t *testing.T) {
 				FaultSlowStream: openai.ReasonTimeout, FaultHTTP404: openai.ReasonHTTP4xx, FaultHTTP429: openai.ReasonHTTP429,
 				FaultHTTP500: openai.ReasonHTTP5xx, FaultHTML200: openai.ReasonProtocol, FaultStreamError: openai.ReasonStreamError,
 				FaultTruncated: openai.ReasonTruncated, FaultEmpty: openai.ReasonEmpty,
+				FaultDegenerate: "", FaultFreeze: "", FaultNoMetrics: openai.ReasonTimeoutFirstToken,
 				FaultNoIgnoreEOS: openai.ReasonHTTP4xx,
 			}[fault]
 			if !ok {
 				t.Fatal("no test")
 			}
 			timeout := 20 * time.Second
-			if fault == FaultHang || fault == FaultSlowStream {
+			if fault == FaultHang || fault == FaultNoMetrics || fault == FaultSlowStream {
 				timeout = time.Second
 			}
 			client, err := openai.NewClient(openai.Config{BaseURL: hs.URL + "/fault/" + string(fault)})
@@ -50,28 +51,5 @@ func TestFaults(t *testing.T) {
 				t.Errorf("%d chunks of text before it, want %d", len(trace.Chunks), interruptAfter)
 			}
 		})
-	}
-}
-
-// The fault of all can be changed while the server runs; one in the path goes before it.
-func TestSetFault(t *testing.T) {
-	s, hs := serve(t, quick())
-	for _, step := range []struct {
-		fault  Fault
-		prefix string
-		want   int
-	}{
-		{FaultNone, "", 200},
-		{FaultHTTP500, "", 500},
-		{FaultHTTP500, "/fault/none", 200},
-		{FaultHTTP500, "/fault/http_429", 429},
-		{FaultNone, "/fault/http_503", 404}, // no such fault
-		{FaultNoIgnoreEOS, "", 200},         // of what does not ask for that
-		{FaultNone, "", 200},
-	} {
-		s.SetFault(step.fault)
-		if got, _ := post(t, hs.URL+step.prefix+"/v1/completions", `{"prompt":"a","max_tokens":1,"stream":true}`); got != step.want {
-			t.Errorf("fault %s, path %s: %d, want %d", step.fault, step.prefix, got, step.want)
-		}
 	}
 }

@@ -78,6 +78,7 @@ func New(cfg Config) (*Server, error) {
 		s.mux.HandleFunc("GET "+prefix+"/health", func(http.ResponseWriter, *http.Request) {})
 		s.mux.Handle("GET "+prefix+"/metrics", promhttp.HandlerFor(s.engine.met.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	}
+	s.mux.HandleFunc("GET /fault/"+string(FaultNoMetrics)+"/metrics", http.NotFound)
 	return s, nil
 }
 

@@ -62,6 +62,7 @@ type Ask struct {
 	IdleTimeout     time.Duration // without text after the first text, 0 for none
 	IgnoreEOS       bool
 	ContinuousUsage bool
+	TraceParent     bool                       // see [openai.Request.Traced]
 	Extra           map[string]json.RawMessage // see [openai.Request.Extra]
 }
 
@@ -345,7 +346,8 @@ func (s *Session) request(step runlog.Step, j job) openai.Request {
 		MaxTokens: j.prompt.MaxTokens, MaxCompletionTokens: true, Planned: j.planned,
 		Timeout: step.Timeout, IdleTimeout: ask.IdleTimeout,
 		IgnoreEOS: ask.IgnoreEOS, ContinuousUsage: ask.ContinuousUsage, Extra: ask.Extra,
-		SessionID: j.session, KeepAnswer: j.session != "",
+		SessionID: j.session, KeepAnswer: j.session != "", Traced: ask.TraceParent,
+		CheckAnswer: s.cfg.Run.DatasetPath != "" && !ask.IgnoreEOS, // random words may be answered by anything
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -362,12 +363,17 @@ func TestWhatIsSent(t *testing.T) {
 		}
 	})
 	t.Run("an id is made", func(t *testing.T) {
-		tr := c.Stream(t.Context(), Request{})
-		if tr.Failure != nil {
-			t.Fatal(tr.Failure)
+		texts := 0
+		tr := c.Stream(t.Context(), Request{Traced: true, FirstText: func() { texts++ }})
+		if tr.Failure != nil || texts != 1 {
+			t.Fatal(tr.Failure, texts)
 		}
-		if got := (<-requests).Header.Get("X-Request-Id"); got != tr.RequestID || len(got) != 32 {
+		header := (<-requests).Header
+		if got := header.Get("X-Request-Id"); got != tr.RequestID || len(got) != 32 {
 			t.Errorf("sent id %q, trace says %q", got, tr.RequestID)
+		}
+		if got := header.Get("traceparent"); !regexp.MustCompile("^00-"+tr.RequestID+"-[0-9a-f]{16}-01$").MatchString(got) || !tr.Traced {
+			t.Errorf("traceparent %q of request %s", got, tr.RequestID)
 		}
 		if !tr.Planned.Equal(tr.Started) {
 			t.Errorf("planned %v, started %v", tr.Planned, tr.Started)

@@ -98,13 +98,14 @@ func (e *eventReader) addLine(line []byte) error {
 
 // event is what one JSON object of a stream says that matters here.
 type event struct {
-	failed  bool         // an error object
-	texts   int          // texts of all choices
-	answer  bool         // text other than reasoning: content, text or a tool call
-	finish  string       // the finish_reason, "" for none
-	content string       // the answer's text, valid as long as the event's data
-	usage   gjson.Result // an object where it is there; not to be kept
-	tokens  int32        // its completion_tokens, noCount for none
+	failed bool         // an error object
+	texts  int          // texts of all choices
+	answer bool         // text other than reasoning: content, text or a tool call
+	finish string       // the finish_reason, "" for none
+	usage  gjson.Result // an object where it is there; not to be kept
+	tokens int32        // its completion_tokens, noCount for none
+
+	content, reasoning string // the texts, valid as long as the event's data
 }
 
 // parseEvent reads data, and reports whether it is one JSON object.
@@ -141,6 +142,7 @@ func (e *event) addChoice(key, value gjson.Result) bool {
 		e.addDelta(value)
 	case "text":
 		e.addText(value, true)
+		e.content += value.Str
 	case "finish_reason":
 		if value.Str != "" && !slices.Contains(brokenFinishes, e.finish) {
 			e.finish = strings.Clone(value.Str)
@@ -179,6 +181,7 @@ func (e *event) addDelta(delta gjson.Result) {
 		}
 		return true
 	})
+	e.reasoning += reasoning
 }
 
 // tokenCount is an integer of 0 to maxCount, noCount for anything else.

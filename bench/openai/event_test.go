@@ -40,11 +40,12 @@ func TestParseEvent(t *testing.T) {
 		json string
 		want event
 	}{
-		"reasoning beside null": {`{"choices":[{"delta":{"reasoning_content":"hm","content":null}}]}`, with(func(e *event) { e.texts = 1 })},
-		"reasoning twice":       {`{"choices":[{"delta":{"reasoning":"hm","reasoning_content":"hm"}}]}`, with(func(e *event) { e.texts = 1 })},
+		"reasoning beside null": {`{"choices":[{"delta":{"reasoning_content":"hm","content":null}}]}`, with(func(e *event) { e.texts, e.reasoning = 1, "hm" })},
+		"reasoning twice":       {`{"choices":[{"delta":{"reasoning":"hm","reasoning_content":"hm"}}]}`, with(func(e *event) { e.texts, e.reasoning = 1, "hm" })},
 		"tool call name":        {`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"f","arguments":""}}]}}]}`, with(func(e *event) { e.texts, e.answer = 1, true })},
-		"escaped key":           {`{"choices":[{"delta":{"\u0063ontent":"x"}}]}`, with(func(e *event) { e.texts, e.answer = 1, true })},
-		"several choices":       {`{"choices":[{"delta":{"content":"a"}},{"delta":{"content":"b","reasoning":"c"}},{"delta":{"content":""}}]}`, with(func(e *event) { e.texts, e.answer = 3, true })},
+		"escaped key":           {`{"choices":[{"delta":{"\u0063ontent":"x"}}]}`, with(func(e *event) { e.texts, e.answer, e.content = 1, true, "x" })},
+		"several choices":       {`{"choices":[{"delta":{"content":"a"}},{"delta":{"content":"b","reasoning":"c"}},{"delta":{"content":""}}]}`, with(func(e *event) { e.texts, e.answer, e.content, e.reasoning = 3, true, "ab", "c" })},
+		"text":                  {`{"choices":[{"text":"x"}]}`, with(func(e *event) { e.texts, e.answer, e.content = 1, true, "x" })},
 		"error text":            {`{"error":"Unauthorized"}`, failed},
 		"null error":            {`{"error":null,"choices":[]}`, none},
 		"flat error":            {`{"object":"error","message":"m","code":400}`, failed},
@@ -57,7 +58,7 @@ func TestParseEvent(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, ok := parseEvent([]byte(tt.json))
-			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(event{}), cmpopts.IgnoreFields(event{}, "usage", "content")); diff != "" || !ok {
+			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(event{}), cmpopts.IgnoreFields(event{}, "usage")); diff != "" || !ok {
 				t.Errorf("read: %v, event (-want +got):\n%s", ok, diff)
 			}
 		})

@@ -202,7 +202,7 @@ func (x *exchange) note(instant *time.Time) {
 // wroteHeader keeps what may be a credential, which the endpoint could repeat in a text.
 func (x *exchange) wroteHeader(name string, values []string) {
 	switch name {
-	case "Host", "User-Agent", "Accept", "Accept-Encoding", "Connection", "Content-Length", "Content-Type", requestIDHeader:
+	case "Host", "User-Agent", "Accept", "Accept-Encoding", "Connection", "Content-Length", "Content-Type", requestIDHeader, traceParentHeader:
 		return
 	}
 	x.mu.Lock()

@@ -28,6 +28,7 @@ const (
 	ReasonProtocol          Reason = "protocol"            // not HTTP, not SSE, not JSON, a redirect, or over a cap
 	ReasonTruncated         Reason = "truncated"           // reset or closed mid-stream, or ended without a proper end
 	ReasonEmpty             Reason = "empty"               // ended properly without any text, and without a token that the server counted
+	ReasonDegenerate        Reason = "degenerate"          // the text is broken; a probe's alone: see [Degenerate]
 	ReasonCanceled          Reason = "canceled"            // the caller withdrew the request
 )
 
@@ -35,7 +36,7 @@ const (
 func Reasons() []Reason {
 	return []Reason{
 		ReasonDNS, ReasonConnect, ReasonTLS, ReasonTimeoutFirstToken, ReasonTimeout, ReasonStalled, ReasonHTTP4xx, ReasonHTTP429,
-		ReasonHTTP5xx, ReasonStreamError, ReasonProtocol, ReasonTruncated, ReasonEmpty, ReasonCanceled,
+		ReasonHTTP5xx, ReasonStreamError, ReasonProtocol, ReasonTruncated, ReasonEmpty, ReasonDegenerate, ReasonCanceled,
 	}
 }
 
@@ -53,6 +54,7 @@ var reasonWords = map[Reason]string{
 	ReasonProtocol:          "not the answer of a streaming API",
 	ReasonTruncated:         "the stream was cut",
 	ReasonEmpty:             "an answer without text",
+	ReasonDegenerate:        "a broken answer",
 	ReasonCanceled:          "canceled by the client",
 }
 

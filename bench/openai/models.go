@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"io"
@@ -78,6 +79,27 @@ func (c *Client) tokenize(ctx context.Context, question map[string]any) ([]int32
 		return nil, newFailure(ReasonEmpty, "the list of tokens is empty")
 	}
 	return list.Tokens, nil
+}
+
+// Metrics reads the endpoint's own page of metrics, at /metrics beside /v1, within 30 s, line by line. A line is valid
+// until the next.
+func (c *Client) Metrics(ctx context.Context, readLine func(line []byte)) (failure *Failure) {
+	x := c.begin(ctx, new(Trace), callTime, 0)
+	defer func() { x.finish(failure) }()
+	resp, failure := x.roundTrip(c.jsonRequest(x.ctx, nil, NewRequestID(), "/metrics"))
+	if failure != nil {
+		return failure
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(io.LimitReader(decodedBody(resp), maxBody))
+	lines.Buffer(make([]byte, bufio.MaxScanTokenSize), bufio.MaxScanTokenSize) // a page in few reads
+	for lines.Scan() {
+		readLine(lines.Bytes())
+	}
+	if lines.Err() != nil {
+		return newFailure(ReasonTruncated, "%v", lines.Err())
+	}
+	return nil
 }
 
 // ask sends a short request, a GET where question is nil, and decodes the JSON of its answer, of which it reads at most

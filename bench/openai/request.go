@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -30,7 +31,10 @@ func (a API) path() string {
 	return "/v1/chat/completions"
 }
 
-const requestIDHeader = "X-Request-Id"
+const (
+	requestIDHeader   = "X-Request-Id"
+	traceParentHeader = "Traceparent" // of W3C's Trace Context
+)
 
 // Message is one turn of a conversation.
 type Message struct {
@@ -56,11 +60,14 @@ type Request struct {
 	// Extra holds more fields of the body, such as temperature or cache_salt, that must pass
 	// [CheckExtra]. max_tokens among them, and for Chat max_completion_tokens, takes the place
 	// of MaxTokens under both names. No sampling parameter is sent that is not among them.
-	Extra      map[string]json.RawMessage
-	RequestID  string    // sent as X-Request-Id; one is made when it is empty
-	SessionID  string    // sent as X-Session-ID, by which a router can keep a conversation together; empty for none
-	KeepAnswer bool      // asks for [Trace.Answer]
-	Planned    time.Time // when the request was due, now when zero
+	Extra       map[string]json.RawMessage
+	RequestID   string    // sent as X-Request-Id; one is made when it is empty
+	SessionID   string    // sent as X-Session-ID, by which a router can keep a conversation together; empty for none
+	Traced      bool      // sends traceparent, sampled, with RequestID as the trace id: it must be one of [NewRequestID]
+	KeepAnswer  bool      // asks for [Trace.Answer] and [Trace.Reasoning]
+	CheckAnswer bool      // asks for [Trace.Broken]
+	FirstText   func()    // called when the first text has come; nil for nobody
+	Planned     time.Time // when the request was due, now when zero
 	// Timeout bounds the whole request, IdleTimeout the time without text after the first text; 0 is none.
 	Timeout, IdleTimeout time.Duration
 }
@@ -73,8 +80,8 @@ func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 		r.RequestID = NewRequestID()
 	}
 	body, err := r.body()
-	t := &Trace{RequestID: r.RequestID, Model: r.Model, Planned: r.Planned}
-	s := &stream{trace: t, keepAnswer: r.KeepAnswer}
+	t := &Trace{RequestID: r.RequestID, Traced: r.Traced, Model: r.Model, Planned: r.Planned}
+	s := &stream{trace: t, keepAnswer: r.KeepAnswer || r.CheckAnswer, firstText: r.FirstText}
 	x := c.begin(ctx, t, r.Timeout, r.IdleTimeout)
 	if t.Planned.IsZero() {
 		t.Planned = t.Started
@@ -85,11 +92,21 @@ func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 	}
 	req := c.jsonRequest(x.ctx, body, r.RequestID, r.API.path())
 	req.Header.Set("Accept", "text/event-stream")
+	if r.Traced {
+		const parent = 16 // of 32 digits: the id of a span that nobody reports
+		req.Header.Set(traceParentHeader, fmt.Sprintf("00-%s-%s-01", r.RequestID, r.RequestID[parent:]))
+	}
 	if r.SessionID != "" {
 		req.Header.Set("X-Session-ID", r.SessionID)
 	}
 	x.finish(x.stream(req, s))
-	t.Answer = s.answer.String()
+	t.Answer, t.Reasoning = s.answer.String(), s.reasoning.String()
+	if r.CheckAnswer && t.Failure == nil {
+		t.Broken = Degenerate(cmp.Or(t.Answer, t.Reasoning))
+	}
+	if !r.KeepAnswer {
+		t.Answer, t.Reasoning = "", ""
+	}
 	return t
 }
 

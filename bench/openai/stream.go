@@ -18,8 +18,10 @@ type stream struct {
 	trace      *Trace
 	at         time.Duration // when the event in hand arrived; instants never go backwards
 	lastTokens int32         // completion tokens with the chunk before, noCount if none
+	firstText  func()        // see [Request.FirstText]
 	keepAnswer bool
 	answer     strings.Builder
+	reasoning  strings.Builder
 }
 
 const endMark = "[DONE]" // data of a stream's last event
@@ -73,10 +75,14 @@ func (s *stream) addChunk(ev *event) {
 		c.Tokens = ev.tokens - s.lastTokens
 	}
 	s.lastTokens = ev.tokens
+	if len(s.trace.Chunks) == 0 && s.firstText != nil {
+		s.firstText()
+	}
 	s.trace.Chunks = append(s.trace.Chunks, c)
 	s.trace.Merged += ev.texts - 1
 	if s.keepAnswer {
 		s.answer.WriteString(ev.content)
+		s.reasoning.WriteString(ev.reasoning)
 	}
 }
 

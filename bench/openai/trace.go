@@ -27,6 +27,7 @@ const (
 // monotonic clock. Written as JSON and read back it is the same.
 type Trace struct {
 	RequestID string `json:"request_id,omitempty"` // as sent in X-Request-Id
+	Traced    bool   `json:"traced,omitempty"`     // RequestID is the trace id of the server's spans, too
 	Model     string `json:"model,omitempty"`      // as asked for
 	// Planned is when the request was due, Started when it was handed to the transport, with its body ready.
 	Planned time.Time `json:"planned,omitzero"`
@@ -53,9 +54,13 @@ type Trace struct {
 	End     time.Duration `json:"end_ns,omitempty"`  // when the request ended, well or not
 	Failure *Failure      `json:"failure,omitempty"` // nil for a request that ended properly
 
-	// Answer is the text of the answer without its reasoning, where [Request.KeepAnswer]
-	// asked for it. It is in no log.
-	Answer string `json:"-"`
+	// Broken is what [Degenerate] says of the text, where [Request.CheckAnswer] asked for it. It is no failure.
+	Broken string `json:"broken,omitempty"`
+
+	// Answer is the text of the answer, Reasoning that of its reasoning, where [Request.KeepAnswer]
+	// asked for them. They are in no log.
+	Answer    string `json:"-"`
+	Reasoning string `json:"-"`
 	// Chunks are the events that carried generated text, in order.
 	Chunks []Chunk `json:"-"`
 }

@@ -2,10 +2,12 @@ package probe
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"time"
 
@@ -27,12 +29,18 @@ type Spec struct {
 	IdleTimeout model.Duration `yaml:"idle_timeout"`
 	MaxTokens   int            `yaml:"max_tokens"`
 	// At most one of Prompt, PromptFile and RandomInputTokens is set.
-	Prompt            string                  `yaml:"prompt"`
-	PromptFile        string                  `yaml:"prompt_file"`
-	RandomInputTokens int                     `yaml:"random_input_tokens"`
-	CacheFriendly     bool                    `yaml:"cache_friendly"` // each prompt is the same: a prefix cache may answer
-	HTTP              config.HTTPClientConfig `yaml:"http"`
-	SLO               SLO                     `yaml:"slo"`
+	Prompt            string         `yaml:"prompt"`
+	PromptFile        string         `yaml:"prompt_file"`
+	RandomInputTokens int            `yaml:"random_input_tokens"`
+	CacheFriendly     bool           `yaml:"cache_friendly"` // each prompt is the same: a prefix cache may answer
+	ExtraBody         map[string]any `yaml:"extra_body"`     // more members of each request's body
+	Expect            string         `yaml:"expect"`         // a regular expression that the text of an answer has to match
+	ExpectSame        bool           `yaml:"expect_same"`    // counts answers other than the first
+	// UnhealthyAfter failures in a row make a target failing, HealthyAfter successes end it.
+	UnhealthyAfter int                     `yaml:"unhealthy_after"`
+	HealthyAfter   int                     `yaml:"healthy_after"`
+	HTTP           config.HTTPClientConfig `yaml:"http"`
+	SLO            SLO                     `yaml:"slo"`
 	// Devices names the cards that serve the target, by vendor, where they cannot be
 	// found through the listening process.
 	Devices map[string][]string `yaml:"devices"`
@@ -52,6 +60,8 @@ const (
 	DefaultTimeout     = 120 * time.Second
 	DefaultIdleTimeout = 30 * time.Second
 	DefaultMaxTokens   = 64
+
+	defaultUnhealthyAfter, defaultHealthyAfter = 3, 1
 )
 
 // DefaultPrompt asks for an answer of some length in a few tokens.
@@ -72,7 +82,9 @@ func DefaultSpec() Spec {
 		Timeout:     model.Duration(DefaultTimeout),
 		IdleTimeout: model.Duration(DefaultIdleTimeout),
 		MaxTokens:   DefaultMaxTokens,
-		HTTP:        config.DefaultHTTPClientConfig,
+
+		UnhealthyAfter: defaultUnhealthyAfter, HealthyAfter: defaultHealthyAfter,
+		HTTP: config.DefaultHTTPClientConfig,
 	}
 }
 
@@ -80,7 +92,9 @@ func DefaultSpec() Spec {
 type Target struct {
 	spec   Spec
 	base   *url.URL
-	prompt string // "" for random words
+	prompt string         // "" for random words
+	expect *regexp.Regexp // nil for none
+	extra  map[string]json.RawMessage
 }
 
 // Name is the label "target".
@@ -124,6 +138,7 @@ func (s Spec) Validate(dir string) (Target, []error) {
 	case s.Prompt == "" && s.RandomInputTokens == 0:
 		t.prompt = DefaultPrompt
 	}
+	t.readAnswerChecks(&s, refuse)
 	if t.spec, t.base = s, base; len(wrong) == 0 {
 		_, err = t.client(nil)
 		refuse(err != nil, "http: %w", err)
@@ -148,6 +163,7 @@ func (s *Spec) check(refuse func(bad bool, format string, args ...any)) {
 	refuse(s.IdleTimeout <= 0, "idle_timeout: must be more than 0")
 	refuse(s.MaxTokens < 1 || s.MaxTokens > maxTokens, "max_tokens: must be 1 to %d", maxTokens)
 	refuse(s.RandomInputTokens < 0 || s.RandomInputTokens > maxTokens, "random_input_tokens: must be 1 to %d", maxTokens)
+	refuse(s.UnhealthyAfter < 1 || s.HealthyAfter < 1, "unhealthy_after, healthy_after: must be at least 1")
 	refuse(twoPrompts, "prompt: at most one of prompt, prompt_file and random_input_tokens may be set")
 }
 

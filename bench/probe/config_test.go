@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"encoding/json"
 	"encoding/pem"
 	"net/http/httptest"
 	"net/url"
@@ -75,6 +76,11 @@ probes:
     max_tokens: 9
     prompt_file: prompts/letter.txt
     cache_friendly: true
+    extra_body: {temperature: 0.5, stop: [a]}
+    expect: '\bParis\b'
+    expect_same: true
+    unhealthy_after: 4
+    healthy_after: 2
     http:
       authorization: {type: Key, credentials_file: secrets/key}
       tls_config: {ca_file: ca.pem, server_name: inside, insecure_skip_verify: true, min_version: TLS12}
@@ -118,6 +124,8 @@ func TestEveryField(t *testing.T) {
 			Name: "chat short, 测试", URL: "https://gateway.example:8443/llm/v1/", API: openai.Completions, Model: "qwen2.5",
 			Interval: model.Duration(90 * time.Second), Timeout: model.Duration(20 * time.Second),
 			IdleTimeout: model.Duration(4 * time.Second), MaxTokens: 9, PromptFile: "prompts/letter.txt", CacheFriendly: true,
+			ExtraBody: map[string]any{"temperature": 0.5, "stop": []any{"a"}}, Expect: `\bParis\b`, ExpectSame: true,
+			UnhealthyAfter: 4, HealthyAfter: 2,
 			HTTP: config.HTTPClientConfig{
 				Authorization: &config.Authorization{Type: "Key", CredentialsFile: dir + "/secrets/key"},
 				TLSConfig:     config.TLSConfig{CAFile: dir + "/ca.pem", ServerName: "inside", InsecureSkipVerify: true, MinVersion: config.TLSVersions["TLS12"]},
@@ -151,9 +159,21 @@ func TestEveryField(t *testing.T) {
 	if diff := cmp.Diff([]string{"https://gateway.example:8443/llm", "http://127.0.0.1:8000", "http://127.0.0.1:8000"}, urls); diff != "" {
 		t.Errorf("base URLs (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff(`{"seed":0,"stop":["a"],"temperature":0.5}`, asJSON(t, targets[0].extra)); diff != "" {
+		t.Errorf("members of requests (-want +got):\n%s", diff)
+	}
 	if diff := cmp.Diff(want[0].Devices, targets[0].Devices()); diff != "" {
 		t.Errorf("devices (-want +got):\n%s", diff)
 	}
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func TestDefaults(t *testing.T) {
@@ -161,6 +181,7 @@ func TestDefaults(t *testing.T) {
 	want := Spec{
 		Name: "127.0.0.1:8000", URL: "http://127.0.0.1:8000", API: "chat", Interval: model.Duration(30 * time.Second),
 		Timeout: model.Duration(2 * time.Minute), IdleTimeout: model.Duration(30 * time.Second), MaxTokens: 64,
+		UnhealthyAfter: 3, HealthyAfter: 1,
 		HTTP: config.DefaultHTTPClientConfig,
 	}
 	if diff := cmp.Diff(want, targets[0].spec, specOptions()); diff != "" {

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"crypto/sha256"
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
@@ -21,6 +22,7 @@ import (
 type client interface {
 	Stream(ctx context.Context, r openai.Request) *openai.Trace
 	Models(ctx context.Context) ([]openai.Model, *openai.Failure)
+	Metrics(ctx context.Context, readLine func(line []byte)) *openai.Failure
 }
 
 // loop probes one target.
@@ -31,6 +33,7 @@ type loop struct {
 	logger  log.Logger
 
 	inFlight atomic.Bool
+	skips    chan struct{} // tells a request that waits that a probe is skipped
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
 
@@ -40,6 +43,8 @@ type loop struct {
 	labels      []string   // of this and former models
 	last        Outcome    // zero before there was one
 	lastSuccess Outcome
+	verdict     verdict
+	answer      [sha256.Size]byte // of the first success of a target with expect_same; zero before there was one
 }
 
 func newLoop(t Target, c client, m *metrics, logger log.Logger) *loop {
@@ -48,8 +53,10 @@ func newLoop(t Target, c client, m *metrics, logger log.Logger) *loop {
 		client:  c,
 		metrics: m,
 		logger:  log.With(logger, "target", t.Name()),
+		skips:   make(chan struct{}),
 		model:   t.spec.Model,
 		label:   t.spec.Model,
+		verdict: verdict{unhealthyAfter: t.spec.UnhealthyAfter, healthyAfter: t.spec.HealthyAfter, state: StateUnknown, since: time.Now()},
 	}
 }
 
@@ -90,6 +97,10 @@ func (l *loop) run(ctx context.Context) {
 			l.mu.Lock() // the model's series must not come back when it has just become another
 			l.metrics.skipped.WithLabelValues(l.target.Name(), l.label).Inc()
 			l.mu.Unlock()
+			select {
+			case l.skips <- struct{}{}:
+			default: // no request waits, or its watcher looks just now
+			}
 			continue
 		}
 		l.running.Go(func() {
@@ -109,13 +120,19 @@ func (l *loop) probe(ctx context.Context, planned time.Time) {
 	gauge := l.metrics.inFlight.WithLabelValues(l.target.Name(), l.label)
 	gauge.Set(1)
 	defer gauge.Set(0)
-	trace := l.client.Stream(ctx, l.target.request(l.model, planned))
+	request := l.target.request(l.model, planned)
+	end := l.watch(ctx, &request)
+	trace := l.target.send(ctx, l.client, request)
+	hasCounters := end()
 	if unsent(trace.Failure) {
 		l.metrics.observeUntraced(l.target, l.label, trace.Failure)
 	} else {
 		l.metrics.observe(l.target, l.label, trace)
 	}
-	l.record(newOutcome(l.target, trace))
+	l.compare(trace)
+	o := newOutcome(l.target, trace)
+	o.isJudged = hasCounters && o.Failure != nil && o.Failure.Reason == openai.ReasonTimeoutFirstToken
+	l.record(o)
 }
 
 // mostModels is how many learned models of a target have labels of their own. A server that names
@@ -138,6 +155,9 @@ func (l *loop) learn(ctx context.Context) *openai.Failure {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	former := l.label
+	if learned != l.model {
+		l.answer = [sha256.Size]byte{}
+	}
 	l.model, l.label = learned, learned
 	switch {
 	case slices.Contains(l.labels, learned):
@@ -172,7 +192,10 @@ func (t Target) request(model string, planned time.Time) openai.Request {
 		Model:       model,
 		Prompt:      t.text(id),
 		MaxTokens:   t.spec.MaxTokens,
+		Extra:       t.extra,
 		RequestID:   id,
+		Traced:      true,
+		KeepAnswer:  true,
 		Planned:     planned,
 		Timeout:     time.Duration(t.spec.Timeout),
 		IdleTimeout: time.Duration(t.spec.IdleTimeout),
@@ -212,8 +235,12 @@ func (l *loop) record(o Outcome) {
 	l.mu.Lock()
 	last := l.last.Result() // "success" before there was one
 	l.last = o
-	if o.Failure == nil {
+	switch {
+	case o.Failure == nil:
 		l.lastSuccess = o
+		l.verdict.succeeded(o.At)
+	case o.Sent() && !o.isJudged:
+		l.verdict.failed(o.At)
 	}
 	l.mu.Unlock()
 	switch f := o.Failure; {

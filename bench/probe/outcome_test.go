@@ -48,7 +48,7 @@ func TestNotSent(t *testing.T) {
 				}
 				series := fmt.Sprintf(`{model=%q,target="a"}`, model)
 				all := samples(t, p)
-				want := map[string]float64{"skipped_total" + series: 2}
+				want := map[string]float64{"skipped_total" + series: 2, fmt.Sprintf(`state{model=%q,state="unknown",target="a"}`, model): 1}
 				if diff := cmp.Diff(want, only(all, "")); diff != "" {
 					t.Errorf("series that are not 0 (-want +got):\n%s", diff)
 				}
@@ -92,37 +92,5 @@ func TestOutcomes(t *testing.T) {
 	const ms = time.Millisecond
 	if o := p.Statuses()[0].LastSuccess; o.TTFT != 100*ms || o.TPOT != 25*ms || o.E2E != 150*ms || o.RequestID == "" {
 		t.Errorf("last success %+v", o)
-	}
-}
-
-func TestOnce(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/good/v1/models":
-			_, _ = io.WriteString(w, `{"data":[{"id":"some"}]}`)
-		case "/good/v1/chat/completions":
-			_, _ = io.WriteString(w, goodAnswer)
-		default:
-			http.NotFound(w, r)
-		}
-	}))
-	t.Cleanup(server.Close)
-	try := func(url, model string) Single {
-		return Once(t.Context(), makeTarget(t, func(s *Spec) { s.URL, s.Model = url, model }))
-	}
-	good := try(server.URL+"/good", "")
-	if good.Result() != "success" || good.Model != "some" || len(good.Trace.Chunks) != 2 || good.Trace.Phases.Wait <= 0 || good.E2E <= 0 {
-		t.Errorf("a good one: %+v", good)
-	}
-	if got := try(server.URL+"/bad", "m"); got.Result() != "http_4xx" || got.Trace == nil || got.Hint == "" {
-		t.Errorf("a bad one: %+v", got)
-	}
-	if got := try(server.URL+"/bad", ""); got.Result() != "http_4xx" || got.Trace != nil || got.Hint == "" {
-		t.Errorf("one without a list of models: %+v", got)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if got := Once(ctx, makeTarget(t, nil)); got.Result() != "canceled" {
-		t.Errorf("one that is withdrawn: %+v", got)
 	}
 }

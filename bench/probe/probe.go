@@ -24,6 +24,7 @@ import (
 type Prober struct {
 	*metrics
 	logger log.Logger
+	state  *prometheus.Desc
 	// Dial makes the connections of targets that are applied later, nil for TCP.
 	Dial config.DialContextFunc
 
@@ -34,7 +35,29 @@ type Prober struct {
 
 // New returns a Prober without targets.
 func New(logger log.Logger) *Prober {
-	return &Prober{logger: logger, metrics: newMetrics(), loops: map[string]*loop{}}
+	state := prometheus.NewDesc("accelerator_probe_state", "What probes and the server's own counters say of the target: 1 for one state, 0 for the others.", []string{"target", "model", "state"}, nil)
+	return &Prober{logger: logger, metrics: newMetrics(), state: state, loops: map[string]*loop{}}
+}
+
+// Describe implements [prometheus.Collector].
+func (p *Prober) Describe(ch chan<- *prometheus.Desc) {
+	p.metrics.Describe(ch)
+	ch <- p.state
+}
+
+// Collect implements [prometheus.Collector]. The states of a target are read at once: one of them is 1.
+func (p *Prober) Collect(ch chan<- prometheus.Metric) {
+	p.metrics.Collect(ch)
+	for _, l := range p.sorted() {
+		l.mu.Lock()
+		label, now, isKnown := l.label, l.verdict.state, l.label != "" || !l.last.At.IsZero()
+		l.mu.Unlock()
+		for _, s := range States() {
+			if isKnown {
+				ch <- prometheus.MustNewConstMetric(p.state, prometheus.GaugeValue, map[bool]float64{true: 1}[s == now], l.target.Name(), label, string(s))
+			}
+		}
+	}
 }
 
 // Apply makes targets, whose names must be distinct, the set that is probed. Those that did not change go on
@@ -113,6 +136,9 @@ type Status struct {
 	API                openai.API
 	Interval           time.Duration
 	Last, LastSuccess  Outcome // zero before there was one
+	State              State
+	Since              time.Time // of State
+	Detail             string    // what State rests on, in a clause
 }
 
 // Statuses returns the state of every target, by name.
@@ -123,6 +149,7 @@ func (p *Prober) Statuses() []Status {
 		all = append(all, Status{
 			Target: l.target.Name(), URL: l.target.URL().String(), API: l.target.API(), Model: l.model,
 			Interval: time.Duration(l.target.spec.Interval), Last: l.last, LastSuccess: l.lastSuccess,
+			State: l.verdict.state, Since: l.verdict.since, Detail: l.verdict.detail(time.Now(), l.last, l.lastSuccess),
 		})
 		l.mu.Unlock()
 	}

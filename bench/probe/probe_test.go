@@ -50,6 +50,7 @@ func makeTarget(t testing.TB, change func(*Spec)) Target {
 type fakeClient struct {
 	stream func(ctx context.Context, r openai.Request) *openai.Trace
 	models func(ctx context.Context) ([]openai.Model, *openai.Failure)
+	page   func() string // of metrics; "" for none
 }
 
 func (c fakeClient) Stream(ctx context.Context, r openai.Request) *openai.Trace {
@@ -66,10 +67,20 @@ func (c fakeClient) Models(ctx context.Context) ([]openai.Model, *openai.Failure
 	return c.models(ctx)
 }
 
+func (c fakeClient) Metrics(ctx context.Context, readLine func([]byte)) *openai.Failure {
+	if c.page == nil || ctx.Err() != nil {
+		return &openai.Failure{Reason: openai.ReasonHTTP4xx}
+	}
+	for line := range strings.Lines(c.page()) {
+		readLine([]byte(strings.TrimSpace(line)))
+	}
+	return nil
+}
+
 // goodTrace is a request with three tokens after 100, 120 and 150 ms.
 func goodTrace(r openai.Request) *openai.Trace {
 	return &openai.Trace{
-		RequestID: r.RequestID, Model: r.Model, Planned: r.Planned, Started: time.Now(),
+		RequestID: r.RequestID, Traced: r.Traced, Model: r.Model, Planned: r.Planned, Started: time.Now(),
 		Chunks:      []openai.Chunk{{At: 100 * time.Millisecond}, {At: 120 * time.Millisecond}, {At: 150 * time.Millisecond}},
 		Usage:       &openai.Usage{PromptTokens: 50, CompletionTokens: 3},
 		TokenSource: openai.TokensUsage,

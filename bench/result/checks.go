@@ -2,6 +2,7 @@ package result
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -50,6 +51,9 @@ type Checks struct {
 	Arrivals    Value `json:"arrivals_p,omitzero"`
 	ArrivalsOff Value `json:"arrivals_ks,omitzero"`
 	Textless    int   `json:"textless,omitempty"` // successful answers in which there was nothing to read
+	// Broken are successful answers whose text is degenerate, BrokenAs what is wrong with the first, and its request id.
+	Broken   int    `json:"broken,omitempty"`
+	BrokenAs string `json:"broken_as,omitempty"`
 }
 
 // Prompts compares the lengths asked for with the server's count, over prompts made of words whose answer has a usage.
@@ -97,6 +101,10 @@ func (d *stepData) check(r *runlog.Request, q *request) {
 	}
 	if t.Resent {
 		c.Resent++
+	}
+	if t.Broken != "" {
+		c.BrokenAs = cmp.Or(c.BrokenAs, fmt.Sprintf("%s, request %s", t.Broken, t.RequestID))
+		c.Broken++
 	}
 	later := slices.IndexFunc(t.Chunks, func(chunk openai.Chunk) bool { return chunk.At != t.Chunks[0].At })
 	if later < 0 {

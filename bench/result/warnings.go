@@ -63,6 +63,7 @@ func (d *stepData) addWarnings(s *Step) {
 	all.add(s.Short != "" && s.Steady != nil, "The load was less than the step is named by: %s.", s.Short)
 	all.add(limit != "", "The load generator was the limit: %s. %s.", limit, remedy)
 	all.add(s.Checks.Textless > 0, "%d of %d answers had no text: they have no latencies.", s.Checks.Textless, a.Succeeded)
+	all.add(s.Checks.Broken > 0, "%d of %d answers (%.1f %%) are broken text, as an engine writes that computes wrongly: %s.", s.Checks.Broken, a.Succeeded, 100*float64(s.Checks.Broken)/float64(a.Succeeded), s.Checks.BrokenAs)
 	all.add(float64(s.Checks.Resent) > maxResent*float64(a.Attempted), "%d of %d requests were sent again, as the server had closed their kept connection: it may have restarted, or close idle connections too early.", s.Checks.Resent, a.Attempted)
 	for _, t := range s.Checks.Trends {
 		label, percent := openai.Objective{Measure: t.Measure}.Label(), 100*s.SteadyOrWhole().Window.Duration().Hours()

@@ -56,6 +56,14 @@ func TestWarnings(t *testing.T) {
 			}),
 			want: []string{"50 of 390 requests failed (timeout 50): those that ended at once are in no latency, so read latencies beside this share."},
 		},
+		"broken answers": {
+			change: each(func(i int, t *openai.Trace) {
+				if i%100 == 7 {
+					t.Broken, t.RequestID = `'!' makes 64 of 64 characters`, "id"
+				}
+			}),
+			want: []string{`4 of 400 answers (1.0 %) are broken text, as an engine writes that computes wrongly: '!' makes 64 of 64 characters, request id.`},
+		},
 		"prompts of an earlier run": {
 			change: func(r *run) {
 				r.log.run.Dataset = "random"

@@ -147,6 +147,7 @@ func (l *loadFlags) levels(replay bool) []runlog.Step {
 type requestFlags struct {
 	ignoreEOS, ignoreEOSSet bool
 	continuousUsage         bool
+	traceParent             bool
 	members                 map[string]json.RawMessage // of the body, by flags of their own
 	extra                   string
 }
@@ -163,6 +164,7 @@ func (a *requestFlags) register(c *kingpin.CmdClause) {
 		a.members["chat_template_kwargs"] = json.RawMessage(text)
 		return json.Unmarshal([]byte(text), &map[string]any{})
 	}))
+	c.Flag("traceparent", "Send the request id as the trace id, sampled.").Hidden().BoolVar(&a.traceParent)
 	c.Flag("extra-body", "More members of each request's body.").PlaceHolder("JSON").StringVar(&a.extra)
 }
 
@@ -193,5 +195,5 @@ func (a *requestFlags) config(d dataset.Config) (load.Ask, error) {
 		return load.Ask{}, fmt.Errorf("--extra-body: %w", err)
 	}
 	ignore := a.ignoreEOS || !a.ignoreEOSSet && d.FullLength()
-	return load.Ask{IgnoreEOS: ignore, ContinuousUsage: a.continuousUsage, Extra: extra}, nil
+	return load.Ask{IgnoreEOS: ignore, ContinuousUsage: a.continuousUsage, TraceParent: a.traceParent, Extra: extra}, nil
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,6 +23,43 @@ func cpuTime(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkProbe is the CPU of this process for one probe of 64 tokens: of a server that answers before the next one is due,
+// and of one that takes longer, whose page of metrics is read for each probe that is skipped.
+func BenchmarkProbe(b *testing.B) {
+	programs := b.TempDir()
+	if out, err := exec.Command("go", "build", "-o", programs+"/", "../fakehost").CombinedOutput(); err != nil {
+		b.Fatalf("building fakehost: %v\n%s", err, out)
+	}
+	for name, speed := range map[string]string{"answers": "100", "waits": "25"} {
+		b.Run(name, func(b *testing.B) {
+			var log logBuffer
+			server := exec.Command(programs+"/fakehost", "vllm", "--listen-address=127.0.0.1:0", "--speed="+speed)
+			server.Env, server.Stderr = append(os.Environ(), "FAKEHOST_STATE="+b.TempDir()), &log
+			if err := server.Start(); err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = server.Process.Kill(); _ = server.Wait() }()
+			address := regexp.MustCompile(`http://127[0-9.:]+`)
+			waitFor(b, "the server serves", func() bool { return address.MatchString(log.String()) })
+			p := start(b, "--no-collector.metax", "--no-collector.ascend", "--no-collector.numa", "--probe.interval=100ms", "--probe.target="+address.FindString(log.String()))
+			probes := func() (n int) {
+				_, body := p.get(b, "/metrics")
+				m := regexp.MustCompile(`(?m)^accelerator_probe_requests_total\{model="qwen2.5".* (\d+)$`).FindStringSubmatch(body)
+				if m != nil {
+					n, _ = strconv.Atoi(m[1])
+				}
+				return n
+			}
+			waitFor(b, "a probe", func() bool { return probes() > 0 })
+			first, before := probes(), cpuTime(b)
+			time.Sleep(10 * time.Second)
+			used := cpuTime(b) - before
+			b.ReportMetric(float64(used.Microseconds())/float64(probes()-first), "cpu-µs/probe")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
 }
 
 // BenchmarkScrape is one scrape of 16 cards, the NUMA nodes and 4 targets that

@@ -69,7 +69,6 @@ func TestPages(t *testing.T) {
 		"/":          "accelerator_exporter",
 		"/m":         "accelerator_exporter_build_info",
 		"/-/healthy": "healthy",
-		"/-/ready":   "ready",
 	} {
 		if status, body := p.get(t, path); status != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("GET %s: %d without %q", path, status, want)
@@ -177,7 +176,8 @@ func TestWrongCommandLines(t *testing.T) {
 		{"a flag of the file", []string{"--probe.prompt=hello"}, 2, "unknown long flag '--probe.prompt'"},
 		{"telemetry path of another page", []string{"--web.telemetry-path=/-/healthy"}, 2, "--web.telemetry-path must be a path such as /metrics"},
 		{"a variable with its value, which ps would show", []string{"--collector.environment=KEY=secret"}, 2, "without a value"},
-		{"nothing to probe once", []string{"--probe.once"}, 2, "--probe.target or --config.file"},
+		{"no target to check", []string{"--check=targets"}, 2, "--probe.target or --config.file"},
+		{"an unknown check", []string{"--check=card"}, 2, "must be one of all,cards,targets"},
 		{"two wrong flags", []string{"--probe.target=http://h", "--probe.max-tokens=0", "--probe.interval=1ms"}, 1, "--probe.max-tokens: must be 1 to 131072"},
 		{"target without a scheme", []string{"--probe.target=127.0.0.1:8000"}, 1, "probe.target"},
 		{"missing configuration", []string{"--config.file=/nonexistent.yml"}, 1, "/nonexistent.yml"},
@@ -256,7 +256,7 @@ func TestConfigCheck(t *testing.T) {
 // A key that is not there yet is no reason not to start: it is read for each probe.
 func TestStartsBeforeItsKeyIsThere(t *testing.T) {
 	p := start(t, "--no-collector.metax", "--no-collector.ascend", "--probe.target=http://127.0.0.1:9", "--probe.model=m", "--probe.api-key-file="+t.TempDir()+"/later")
-	if status, _ := p.get(t, "/-/ready"); status != http.StatusOK {
+	if status, _ := p.get(t, "/-/healthy"); status != http.StatusOK {
 		t.Errorf("status %d", status)
 	}
 }

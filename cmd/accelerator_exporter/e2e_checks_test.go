@@ -47,7 +47,7 @@ func (h *host) openMetrics(t *testing.T) {
 		if !strings.Contains(metrics, `accelerator_probe_time_to_first_token_seconds_bucket{model="qwen2.5",target="good",le="1.0"}`) {
 			t.Error(`no boundary spelled le="1.0", as vLLM spells it`)
 		}
-		if !regexp.MustCompile(`accelerator_probe_request_duration_seconds_bucket\{[^}]*target="good"[^}]*\} \d+ # \{request_id="[0-9a-f]{32}"\}`).MatchString(metrics) {
+		if !regexp.MustCompile(`accelerator_probe_request_duration_seconds_bucket\{[^}]*target="good"[^}]*\} \d+ # \{request_id="[0-9a-f]{32}",trace_id="[0-9a-f]{32}"\}`).MatchString(metrics) {
 			return fmt.Errorf("no exemplar with a request id")
 		}
 		return nil

@@ -141,6 +141,7 @@ func (h *host) failureTargets() map[openai.Reason]string {
 		openai.ReasonProtocol:          fault("html_200"),
 		openai.ReasonTruncated:         fault("truncated"),
 		openai.ReasonEmpty:             fault("empty"),
+		openai.ReasonDegenerate:        fault("degenerate"),
 	}
 }
 

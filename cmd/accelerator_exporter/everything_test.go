@@ -28,7 +28,7 @@ func everything(t testing.TB) []string {
     max_tokens: 4
     slo: {time_to_first_token: 10s, time_per_output_token: 10s, inter_token_latency: 10s, request_duration: 10s}
     devices: {metax: ["0", "1"], ascend: ["0", "1", "8"]}
-  - {name: standby, url: "http://127.0.0.1:9", model: qwen2.5, interval: 1h, slo: {time_to_first_token: 2s}}
+  - {name: standby, url: "http://127.0.0.1:9", model: qwen2.5, interval: 1h, expect_same: true, slo: {time_to_first_token: 2s}}
 `, server(t))
 	return []string{
 		"--collector.metax.command=" + tool(t, "mx-smi", answers(t, "mx-smi")),

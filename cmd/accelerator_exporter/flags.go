@@ -34,7 +34,7 @@ type settings struct {
 	apiKeyFile  string
 	configFile  string
 	configCheck bool
-	probeOnce   bool
+	checkWhat   string // "all", "cards" or "targets"; "" for no check
 }
 
 type vendorFlags struct {
@@ -49,6 +49,10 @@ func parseFlags(args []string, stdout io.Writer) (*settings, error) {
 	s := &settings{probe: probe.DefaultSpec()}
 	app := s.commandLine()
 	app.UsageWriter(stdout)
+	args = slices.Clone(args)
+	if i := slices.Index(args, "--check"); i >= 0 { // whose value can be left out
+		args[i] = "--check=all"
+	}
 	if _, err := app.Parse(args); err != nil {
 		return nil, err
 	}
@@ -68,6 +72,8 @@ func (s *settings) commandLine() *kingpin.Application {
 	s.vendorFlags(app)
 	s.collectorFlags(app)
 	s.probeFlags(app)
+	app.Flag("check", "Look once at the cards and send one probe to each target, print a line for each, the worst last, and exit with 0: all is well, 1: something is not, 2: not known. --check=cards or --check=targets for one of the two; of targets alone all phases are printed.").
+		PlaceHolder("all").EnumVar(&s.checkWhat, "all", "cards", "targets")
 	app.Flag("log.level", "Only log messages with the given severity or above: debug, info, warn, error.").
 		Default("info").EnumVar(&s.logLevel, "debug", "info", "warn", "error")
 	app.Flag("log.format", "Output format of log messages: logfmt or json.").
@@ -128,7 +134,6 @@ func (s *settings) probeFlags(app *kingpin.Application) {
 	app.Flag("probe.timeout", "Timeout of a probe.").Default(probe.DefaultTimeout.String()).DurationVar((*time.Duration)(&p.Timeout))
 	app.Flag("probe.max-tokens", "Maximum number of tokens to generate per probe.").Default(fmt.Sprint(probe.DefaultMaxTokens)).IntVar(&p.MaxTokens)
 	app.Flag("probe.api-key-file", "File with the API key, read again for each probe.").StringVar(&s.apiKeyFile)
-	app.Flag("probe.once", "Send one request to each target, print the result and exit with 0 or 1.").BoolVar(&s.probeOnce)
 	app.Flag("config.file", "Path of the probe configuration file (YAML): any number of targets, and all other settings of a probe.").StringVar(&s.configFile)
 	app.Flag("config.check", "Check the configuration and the files that it names, and exit with 0 or 1.").BoolVar(&s.configCheck)
 }
@@ -148,8 +153,8 @@ func (s *settings) check() error {
 		return errors.New("--collector.environment must be a name, without a value: the value is that of the exporter's own environment")
 	case o.PodResources == "" && len(o.TrustDeviceIDs) > 0:
 		return errors.New("--kubernetes.trust-device-ids needs --kubernetes.pod-resources")
-	case s.probeOnce && s.probe.URL == "" && s.configFile == "":
-		return errors.New("--probe.once needs --probe.target or --config.file")
+	case s.checkWhat == "targets" && s.probe.URL == "" && s.configFile == "":
+		return errors.New("--check=targets needs --probe.target or --config.file")
 	case !telemetryPath.MatchString(s.telemetryPath):
 		return errors.New("--web.telemetry-path must be a path such as /metrics, and not below /-/")
 	}

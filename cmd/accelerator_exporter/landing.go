@@ -62,7 +62,7 @@ type probeView struct {
 	probe.Status
 	State, At             string // of the last probe
 	Bad                   bool
-	Detail, Hint          string // of its failure
+	Why, Hint             string // of its failure
 	TTFT, TPOT, E2E, Good string // of the last success, and when that was
 }
 
@@ -204,7 +204,7 @@ func newProbeView(s probe.Status) probeView {
 	if last := s.Last; !last.At.IsZero() {
 		v.At, v.State, v.Bad, v.Hint = timestamp(last.At), result(last), last.Failure != nil, last.Hint
 		if v.Bad {
-			v.Detail = last.Failure.Detail
+			v.Why = last.Failure.Detail
 		}
 	}
 	if g := s.LastSuccess; !g.At.IsZero() {

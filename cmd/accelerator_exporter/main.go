@@ -26,7 +26,7 @@ func main() {
 }
 
 // run is the whole program. It returns the exit status: 0 after a clean end, 1
-// when it could not run or a single probe failed, 2 for a wrong command line.
+// when it could not run, 2 for a wrong command line; of a check, what that found.
 func run(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, stderr io.Writer) int {
 	s, err := parseFlags(args, stdout)
 	if err != nil {
@@ -37,10 +37,11 @@ func run(ctx context.Context, hangup <-chan os.Signal, args []string, stdout, st
 	switch {
 	case s.configCheck:
 		return checkConfiguration(s, c, err, stdout, stderr)
-	case s.probeOnce && err != nil:
-		return printErrors(stderr, err)
-	case s.probeOnce:
-		return probeOnce(ctx, c.targets, stdout)
+	case s.checkWhat != "" && err != nil:
+		printErrors(stderr, err)
+		return 2
+	case s.checkWhat != "":
+		return runCheck(ctx, s, c.targets, stdout)
 	}
 	base := newLogger(stderr, s.logLevel, s.logFormat)
 	logger := withTimestamp(base)

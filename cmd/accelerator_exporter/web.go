@@ -87,14 +87,26 @@ func (d *daemon) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+d.settings.telemetryPath, d.metricsHandler())
 	mux.HandleFunc("GET /{$}", d.serveLanding)
-	for _, state := range []string{"healthy", "ready"} { // there is nothing that it would wait for
-		mux.HandleFunc("GET /-/"+state, func(w http.ResponseWriter, _ *http.Request) {
-			fmt.Fprintf(w, "accelerator_exporter is %s.\n", state)
-		})
-	}
+	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "accelerator_exporter is healthy.")
+	})
+	mux.HandleFunc("GET /-/ready", d.serveReady)
+	mux.HandleFunc("GET /-/target", d.serveTarget)
+	mux.HandleFunc("GET /-/target/{name...}", d.serveTarget)
 	// A page of another site must not make a browser reload that knows the password.
 	mux.Handle("/-/reload", http.NewCrossOriginProtection().Handler(http.HandlerFunc(d.serveReload)))
 	return mux
+}
+
+// serveReady waits for the first poll of each collector, well or not: a scrape before that has no cards.
+func (d *daemon) serveReady(w http.ResponseWriter, _ *http.Request) {
+	for _, s := range d.hardware.Statuses() {
+		if !s.Polled {
+			http.Error(w, fmt.Sprintf("The collector %s has not been polled yet.", s.Collector), http.StatusServiceUnavailable)
+			return
+		}
+	}
+	fmt.Fprintln(w, "accelerator_exporter is ready.")
 }
 
 // metricsHandler serves what can be gathered, and logs what cannot. A client that left is

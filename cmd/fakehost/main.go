@@ -38,8 +38,8 @@ it the tools print an idle machine. What stands in its files holds from the next
   mx-smi.processes                who holds the cards in place of the server, one a line: card,
   npu-smi.processes               PID, name and MiB, such as "0 15652 python 60032"
   vllm.fault                      what the server does wrong: hang, slow, reset, stall, slow_stream,
-                                  http_404, http_429, http_500, html_200, stream_error, truncated
-                                  or empty. /fault/NAME/v1/... is that of one request
+                                  http_404, http_429, http_500, html_200, stream_error, truncated,
+                                  empty, degenerate, freeze or no_metrics. /fault/NAME/v1/... is that of one request
 `
 
 func main() {

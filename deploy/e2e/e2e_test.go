@@ -92,6 +92,11 @@ func monitored(t *testing.T, p programs) {
 		}
 		t.Run("nothing else fired meanwhile", func(t *testing.T) { m.onlyExpected(t, hosts) })
 	})
+	hosts["alpha"].set(t, "vllm.fault", "freeze") // its /health still answers
+	stalled := alert{host: "alpha", name: "AcceleratorTargetStalled", labels: labels{"target": hosts["alpha"].probe, "severity": "critical"}}
+	each(func(t *testing.T, m *monitoring) { m.fires(t, stalled, hosts["alpha"]) })
+	hosts["alpha"].set(t, "vllm.fault")
+	each(func(t *testing.T, m *monitoring) { m.resolved(t, stalled, hosts["alpha"]) })
 }
 
 // startBench puts load on a host until the test ends, and returns where it serves its metrics.

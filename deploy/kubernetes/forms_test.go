@@ -78,6 +78,7 @@ vllm:
   args: [/models/qwen2.5, --served-model-name=qwen2.5, --tensor-parallel-size=4]
   resources: {limits: {huawei.com/Ascend910: 4}}
   shmSize: 16Gi
+  restartAfterSeconds: 180
   volumes: [{name: models, persistentVolumeClaim: {claimName: models}}]
   volumeMounts: [{name: models, mountPath: /models, readOnly: true}]
 `

@@ -31,6 +31,7 @@ func TestRefused(t *testing.T) {
 		{image + "hygon: {enabled: true}", "hygon.enabled without hygon.nodeSelector or hygon.affinity: which nodes have the cards?"},
 		{"attribution: {trustDeviceIDs: [metax]}", "at '/attribution/trustDeviceIDs/0': value must be 'ascend'"},
 		{image + "vllm: {enabled: true}", "vllm.image.repository is not set"},
+		{sidecar + "webConfig: {existingSecret: web}", "vllm.restartAfterSeconds: the kubelet cannot ask an exporter with TLS"},
 		{image + "benchmark: {enabled: true}", "benchmark.run is not set"},
 		{image + "benchmark: {enabled: true, run: a, url: 'http://a'}", "benchmark.results.existingClaim is not set"},
 		{"thresholds: {time_to_first_token_seconds: 3}", "thresholds without rules.enabled"},

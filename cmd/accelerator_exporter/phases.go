@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -12,28 +11,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 )
-
-// probeOnce sends one request to each target, one after the other, prints what it
-// cost, and returns the exit status: 0 when all went well, 1 when one did not.
-func probeOnce(ctx context.Context, targets []probe.Target, out io.Writer) int {
-	if len(targets) == 0 {
-		fmt.Fprintln(out, "no target: the configuration has none")
-		return 1
-	}
-	status := 0
-	for _, t := range targets {
-		single := probe.Once(ctx, t)
-		printSingle(out, t, single)
-		fmt.Fprintln(out)
-		if single.Failure != nil {
-			status = 1
-		}
-		if ctx.Err() != nil {
-			return 1
-		}
-	}
-	return status
-}
 
 // printSingle writes a line for each fact of a request that is known.
 func printSingle(out io.Writer, t probe.Target, s probe.Single) {

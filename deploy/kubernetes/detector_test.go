@@ -1,0 +1,71 @@
+package kubernetes
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
+)
+
+// TestNodeProblemDetector runs the plugin's command as the detector does, which takes the first bytes of its output for the
+// message: the worst card has to stand there, and its status has to be the check's.
+func TestNodeProblemDetector(t *testing.T) {
+	var plugin struct {
+		Plugin, Source   string
+		MetricsReporting bool
+		PluginConfig     struct {
+			Interval string `json:"invoke_interval"`
+			Timeout  string
+			Length   int `json:"max_output_length"`
+			AtOnce   int `json:"concurrency"`
+		}
+		Conditions []struct{ Type, Reason, Message string }
+		Rules      []struct {
+			Type, Condition, Reason, Path string
+			Args                          []string
+		}
+	}
+	decoder := json.NewDecoder(strings.NewReader(programtest.Read(t, "node-problem-detector.json")))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&plugin); err != nil {
+		t.Fatal(err)
+	}
+	rule := plugin.Rules[0]
+	if plugin.Conditions[0].Type != rule.Condition || rule.Type != "permanent" {
+		t.Errorf("the rule is %s of %s", rule.Type, rule.Condition)
+	}
+	programs := programtest.Build(t)
+	table, err := filepath.Abs("../../collector/metax/testdata/table-layout-2.2.9.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := t.TempDir()
+	for _, c := range []struct {
+		tool, says string
+		status     int
+	}{
+		{"cat " + table, "metax 7: Available\n", 0},
+		{"grep -v '0000:21:00.0' " + table, "metax: ", 1},
+		{"exit 1", "metax: exit: ", 2},
+	} {
+		programtest.Write(t, filepath.Join(tools, "mx-smi"), "#!/bin/sh\n[ $# = 0 ] || exit 1\n"+c.tool+"\n")
+		if err := os.Chmod(filepath.Join(tools, "mx-smi"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(rule.Path, rule.Args...)
+		cmd.Env = []string{"PATH=" + programs + ":" + tools + ":/usr/bin:/bin"}
+		out, err := cmd.Output()
+		status := 0
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			status = exit.ExitCode()
+		}
+		if !strings.HasPrefix(string(out), c.says) || strings.Count(string(out), "\n") != 1 || status != c.status {
+			t.Errorf("%s: status %d, want %d: %s", c.tool, status, c.status, out)
+		}
+	}
+}
