@@ -67,7 +67,7 @@ func (h *host) collecting() []string {
 	args := []string{
 		"--web.listen-address=127.0.0.1:0", "--collector.environment=FAKEHOST_STATE", "--collector.detail=full",
 		"--collector.ascend.hccn-command=" + h.path("hccn_tool"),
-		"--collector.interval=200ms", "--collector.inventory-interval=1s", "--collector.timeout=1s",
+		"--collector.interval=500ms", "--collector.inventory-interval=2s", "--collector.timeout=1s",
 	}
 	for _, v := range collector.Vendors() {
 		args = append(args, "--collector."+v.Name+".command="+h.path(v.Tools[0]))
@@ -151,13 +151,17 @@ func (h *host) writeProbes(t *testing.T, maxTokens string) {
 	t.Helper()
 	var b strings.Builder
 	add := func(name, url, timeout, more string) {
-		fmt.Fprintf(&b, "  - {name: %s, url: %q, model: qwen2.5, interval: 500ms, timeout: %s, idle_timeout: 800ms%s}\n", name, url, timeout, more)
+		fmt.Fprintf(&b, "  - {name: %s, url: %q, model: qwen2.5, interval: 500ms, timeout: %s%s}\n", name, url, timeout, more)
 	}
 	b.WriteString("probes:\n")
 	fmt.Fprintf(&b, "  - {name: good, url: %q, interval: 500ms, max_tokens: 16, slo: {time_to_first_token: 1ms}}\n", "http://"+h.vllm+"/v1")
 	fmt.Fprintf(&b, "  - {name: completions, url: %q, interval: 500ms, api: completions, random_input_tokens: 100}\n", "http://"+h.vllm)
 	for reason, url := range h.failureTargets() {
-		add(string(reason), url, "2s", "")
+		if reason == openai.ReasonStalled { // no other may be silent for so long on a busy machine
+			add(string(reason), url, "1m", ", idle_timeout: 1s")
+			continue
+		}
+		add(string(reason), url, "5s", "")
 	}
 	add(string(openai.ReasonCanceled), "http://"+h.vllm+"/fault/hang", "10m", ", max_tokens: "+maxTokens)
 	if err := os.WriteFile(h.path("probes.yml"), []byte(b.String()), 0o644); err != nil {
