@@ -75,7 +75,7 @@ type Lead struct {
 	mu        sync.Mutex
 	changed   chan struct{} // closed when what follows changes
 	followers []*follower
-	survey    *survey      // nil until the session is open
+	survey    *survey      // nil until all have joined
 	step      *runlog.Step // the last that was announced, nil before
 	beginsAt  time.Time    // of that step, zero until all are ready
 	stop      runlog.Stop  // why that step is to end on all machines, empty while it goes on
@@ -144,28 +144,42 @@ func (l *Lead) present() []*follower {
 
 // gather waits for the other machines, and begins the copies of their logs.
 func (l *Lead) gather(ctx context.Context, s *Session) error {
-	d := &s.cfg.Dataset
-	l.update(func() {
-		l.session = s
-		l.survey = &survey{s.cfg.Run, s.modelLength, d.Words, d.TokensPerWord, d.InputLen, d.PrefixLen}
-	})
 	joining, cancel := context.WithTimeout(ctx, l.JoinTimeout)
 	defer cancel()
-	err := l.wait(joining, func() bool { return len(l.followers) == l.Machines-1 })
+	if err := l.wait(joining, func() bool { return len(l.followers) == l.Machines-1 }); err != nil {
+		return cmp.Or(ctx.Err(), error(&LostError{l.missing(), fmt.Sprintf("did not join within %s", l.JoinTimeout)}))
+	}
+	d := &s.cfg.Dataset
+	var err error
+	l.update(func() {
+		err = l.openLogs(s.result.Folder)
+		l.session, l.survey = s, &survey{s.cfg.Run, s.modelLength, d.Words, d.TokensPerWord, d.InputLen, d.PrefixLen}
+	})
+	if err != nil {
+		return fmt.Errorf("making the logs of other machines: %w", err)
+	}
+	ctx, l.unwatch = context.WithCancel(context.WithoutCancel(ctx))
+	l.watching.Go(func() { l.watch(ctx) })
+	return nil
+}
+
+// missing are the ranks that have not joined.
+func (l *Lead) missing() (ranks []int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err != nil {
-		var missing []int
-		for rank := 1; rank < l.Machines; rank++ {
-			if !slices.ContainsFunc(l.followers, func(f *follower) bool { return f.Rank == rank }) {
-				missing = append(missing, rank)
-			}
+	for rank := 1; rank < l.Machines; rank++ {
+		if !slices.ContainsFunc(l.followers, func(f *follower) bool { return f.Rank == rank }) {
+			ranks = append(ranks, rank)
 		}
-		return cmp.Or(ctx.Err(), error(&LostError{missing, fmt.Sprintf("did not join within %s", l.JoinTimeout)}))
 	}
+	return ranks
+}
+
+// openLogs begins a copy of the log of each machine. The caller holds mu.
+func (l *Lead) openLogs(results string) (err error) {
 	slices.SortFunc(l.followers, func(a, b *follower) int { return a.Rank - b.Rank })
 	for _, f := range l.followers {
-		folder := rankFolder(s.result.Folder, runlog.Run{Rank: f.Rank, Machines: l.Machines})
+		folder := rankFolder(results, runlog.Run{Rank: f.Rank, Machines: l.Machines})
 		if err := os.Mkdir(folder, 0o755); err != nil {
 			return err
 		}
@@ -174,8 +188,6 @@ func (l *Lead) gather(ctx context.Context, s *Session) error {
 		}
 		f.lastSeen = time.Now()
 	}
-	ctx, l.unwatch = context.WithCancel(context.WithoutCancel(ctx))
-	l.watching.Go(func() { l.watch(ctx) })
 	return nil
 }
 
