@@ -54,7 +54,7 @@ func hostAlertTable() *table.PanelBuilder {
   topk(200, 3 * ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="critical",job=~"$job|",instance=~"$instance|"}
     or 2 * ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="warning",job=~"$job|",instance=~"$instance|"}
     or ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="info",job=~"$job|",instance=~"$instance|"}),
-  "about", " ", "target", "objective", "collector", "pid", "lacks", "reason", "code", "reading", "of", "link", "port", "memory", "type", "state", "direction", "lane", "node", "sensor", "udie", "rail", "slice", "engine", "clock", "event", "kind", "command")`,
+  "about", " ", "target", "objective", "collector", "pid", "lacks", "reason", "code", "reading", "of", "link", "port", "memory", "type", "state", "direction", "lane", "node", "sensor", "udie", "rail", "slice", "engine", "clock", "event", "kind", "command", "pod")`,
 		hostColumn(), vendorColumn(), cardColumn())
 }
 

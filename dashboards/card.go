@@ -32,7 +32,7 @@ func cardAlerts() panel {
   3 * ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="critical",job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}
     or 2 * ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="warning",job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}
     or ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="info",job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"},
-  "about", " ", "pid", "lacks", "reason", "code", "reading", "of", "link", "port", "memory", "type", "state", "direction", "lane", "sensor", "udie", "rail", "slice", "engine", "clock", "event", "kind")`).
+  "about", " ", "pid", "lacks", "reason", "code", "reading", "of", "link", "port", "memory", "type", "state", "direction", "lane", "sensor", "udie", "rail", "slice", "engine", "clock", "event", "kind", "pod")`).
 		Height(7)
 }
 

@@ -157,15 +157,20 @@ func latencyByLoad() []panel {
 func serverFigures() []panel {
 	const none = "no scraped vLLM server is known to be the target"
 	return []panel{
-		timeSeries("Requests in the server", "Requests that vLLM runs and that wait in its queue, all servers of the chosen targets together.", count,
+		timeSeries("Requests in the server", "Requests that vLLM runs and that wait in its queue, all servers of the chosen targets together (left), and the share of each server's key-value cache in use (right): near 1, requests wait or are preempted.", count,
 			overTime(`sum(vllm:num_requests_running{instance=~"$server"})`, "running", colorOf("green")),
-			overTime(`sum(vllm:num_requests_waiting{instance=~"$server"})`, "waiting", colorOf("orange"))).
+			overTime(`sum(vllm:num_requests_waiting{instance=~"$server"})`, "waiting", colorOf("orange")),
+			overTime(`max by (instance) (vllm:kv_cache_usage_perc{instance=~"$server"} or vllm:gpu_cache_usage_perc{instance=~"$server"})`, "KV cache {{instance}}", onTheRight(dashed(notStacked())...)...)).
 			Min(0).Stacking(stacked()).FillOpacity(30).NoValue(none),
 		timeSeries("Tokens a second", "Tokens that vLLM gave out and took in, and those of the probes, as the server counts them.", tokensPerSec,
 			overTime(`sum(rate(vllm:generation_tokens_total{instance=~"$server"}[$window]))`, "output"),
 			overTime(`sum(rate(vllm:prompt_tokens_total{instance=~"$server"}[$window]))`, "prompt"),
 			overTime(`sum(rate(accelerator_probe_output_tokens_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))`, "probes' output")).
 			Min(0).NoValue(none),
+		timeSeries("Joules a token", "Power of the cards that serve a target over the output tokens of its servers, means of 15 minutes (left): it falls as the batch fills. With a price of a kilowatt-hour, what a million output tokens cost in its currency (right). deploy/prometheus/README.md says what must hold for a target to have them.", joules,
+			overTime(`target:accelerator_joules_per_output_token:ratio_rate15m{job=~"$job",instance=~"$instance",target=~"$target"}`, "{{instance}} {{target}}"),
+			overTime(`target:accelerator_cost_per_million_output_tokens:ratio_rate15m{job=~"$job",instance=~"$instance",target=~"$target"}`, "cost of a million {{instance}} {{target}}", dashed(unitOf(count), property{Id: "custom.axisPlacement", Value: "right"})...)).
+			Min(0).NoValue("no power and server are known of a target, or Prometheus lacks the recording rules"),
 		logSeries("Time in the queue", "How long requests waited in vLLM before they were run: what an overloaded server adds to the time to first token. The mean, since vLLM's first bucket ends at 0.3 s.",
 			overTime(`sum(rate(vllm:request_queue_time_seconds_sum{instance=~"$server"}[$window])) / (sum(rate(vllm:request_queue_time_seconds_count{instance=~"$server"}[$window])) > 0)`, "mean")),
 		timeSeries("Finish reasons", "Requests that ended, each second, by why: stop (the model ended), length (max_tokens), abort (the client went away), and others of newer versions.", reqPerS,
@@ -175,9 +180,6 @@ func serverFigures() []panel {
 			OverrideByName("length", []property{colorOf("blue")}).
 			OverrideByName("abort", []property{colorOf("orange")}).
 			OverrideByName("error", []property{colorOf("red")}),
-		timeSeries("KV cache in use", "Share of vLLM's key-value cache in use; near 1, requests wait or are preempted.", ratio,
-			overTime(`max by (instance) (vllm:kv_cache_usage_perc{instance=~"$server"} or vllm:gpu_cache_usage_perc{instance=~"$server"})`, "{{instance}}")).
-			NoValue(none),
 		timeSeries("Speculative decoding", "Share of the tokens that vLLM drafted and its model accepted (right), and the tokens that a draft brought on the mean, the model's own among them (left).", count,
 			overTime(`sum(rate(vllm:spec_decode_num_accepted_tokens_total{instance=~"$server"}[$window])) / (sum(rate(vllm:spec_decode_num_draft_tokens_total{instance=~"$server"}[$window])) > 0)`, "accepted", onTheRight(colorOf("blue"))...),
 			overTime(`1 + sum(rate(vllm:spec_decode_num_accepted_tokens_total{instance=~"$server"}[$window])) / (sum(rate(vllm:spec_decode_num_drafts_total{instance=~"$server"}[$window])) > 0)`, "accepted length, mean", colorOf("green"))).
@@ -187,12 +189,10 @@ func serverFigures() []panel {
 
 func probeTrust() []panel {
 	return []panel{
-		timeSeries("Failed probes by reason", "Share of all probes of the window that failed for this reason. canceled: withdrawn by the exporter when it stopped or reloaded; no other panel and no alert counts these.", ratio,
-			overTime(`sum by (reason) (rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / on () group_left () sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0`, "{{reason}}")).
-			Span(12).Stacking(stacked()).FillOpacity(40).NoValue("no probe failed").Legend(figures()),
-		timeSeries("Probes outside an objective", "Share of the probes of the window that missed an objective of the probe's slo.", ratio,
-			overTime(`sum by (instance, target, objective) (rate(accelerator_probe_slo_violations_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / on (instance, target) group_left () (sum by (instance, target) (rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)`, "{{instance}} {{target}} {{objective}}")).
-			Span(12).NoValue("no objectives"),
+		timeSeries("Failed probes and missed objectives", "Share of all probes of the window that failed for this reason. canceled: withdrawn by the exporter when it stopped or reloaded; no other panel and no alert counts these. Dashed: share of a target's probes that missed an objective of its slo.", ratio,
+			overTime(`sum by (reason) (rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / on () group_left () sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0`, "{{reason}}"),
+			overTime(`sum by (instance, target, objective) (rate(accelerator_probe_slo_violations_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / on (instance, target) group_left () (sum by (instance, target) (rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)`, "{{instance}} {{target}} {{objective}}", dashed(notStacked())...)).
+			Span(12).Stacking(stacked()).FillOpacity(40).NoValue("no probe failed, and there are no objectives").Legend(figures()),
 		timeSeries("How late the prober is", "How late the exporter reads what has arrived, and how late it sends a probe that is due (p99). Where these are not small against the latencies, the exporter's machine is too busy.", seconds,
 			overTime(`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_client_lag_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`, "reading"),
 			overTime(`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_start_delay_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`, "sending")).

@@ -98,6 +98,11 @@ func dashed(more ...property) []property {
 	return append([]property{{Id: "custom.lineStyle", Value: map[string]any{"fill": "dash", "dash": []int{8, 4}}}, filled(0)}, more...)
 }
 
+// notStacked keeps a line off the pile of its panel.
+func notStacked() property {
+	return property{Id: "custom.stacking", Value: map[string]any{"mode": "none", "group": "A"}}
+}
+
 // onTheRight gives a ratio the linear axis on the right, of 0 to 100 %.
 func onTheRight(more ...property) []property {
 	return append([]property{

@@ -14,6 +14,7 @@ const (
 	ratio   = "percentunit"
 	seconds = "s"
 	watts   = "watt"
+	joules  = "joule"
 	celsius = "celsius"
 	bytes   = "bytes"
 	count   = "short"

@@ -46,6 +46,18 @@ func TestResults(t *testing.T) {
 `,
 		},
 		{
+			name: "two pods that let one card lie idle are two rows",
+			file: "fleet.json", title: "Firing alerts", kind: "table",
+			input: `
+      - {series: 'ALERTS{alertname="AcceleratorCardHeldIdle",alertstate="firing",severity="warning",job="j",instance="a",vendor="metax",device="0",namespace="n",pod="p"}', values: '1x10'}
+      - {series: 'ALERTS{alertname="AcceleratorCardHeldIdle",alertstate="firing",severity="warning",job="j",instance="a",vendor="metax",device="0",namespace="n",pod="q"}', values: '1x10'}
+`,
+			at: "5m", before: `count by (about) (label_replace(`, after: `, "about", "$1", "about", " *(.*?) *"))`, result: `
+          - {labels: '{about="p"}', value: 1}
+          - {labels: '{about="q"}', value: 1}
+`,
+		},
+		{
 			name: "an exporter that cannot know the containers of others is a choice, and no collector that fails",
 			file: "fleet.json", title: "Collectors failing", kind: "stat",
 			input: `

@@ -116,8 +116,10 @@ func TestReasonsExplained(t *testing.T) {
 // TestRunbookForEachAlert fails when an alert has no section, or a section no alert.
 func TestRunbookForEachAlert(t *testing.T) {
 	var alerts, sections []string
-	for _, m := range regexp.MustCompile(`(?m)^ +- alert: (\w+)$`).FindAllStringSubmatch(read(t, root+"/deploy/prometheus/rules/alerts.yml"), -1) {
-		alerts = append(alerts, m[1])
+	for _, file := range []string{"rules/alerts.yml", "optional/idle.yml"} {
+		for _, m := range regexp.MustCompile(`(?m)^ +- alert: (\w+)$`).FindAllStringSubmatch(read(t, root+"/deploy/prometheus/"+file), -1) {
+			alerts = append(alerts, m[1])
+		}
 	}
 	for _, m := range regexp.MustCompile(`(?m)^## (\w+)$`).FindAllStringSubmatch(read(t, "runbooks.md"), -1) {
 		sections = append(sections, m[1])

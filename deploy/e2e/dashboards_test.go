@@ -177,6 +177,7 @@ func silent() map[place]string {
 	const (
 		noPods   = "no process here is in a pod"
 		noDrafts = "no stand-in drafts"
+		noPrice  = "no price of a kilowatt-hour is set"
 		no950    = "only a 950 has the unified bus, and no host here has one"
 	)
 	return map[place]string{
@@ -189,6 +190,7 @@ func silent() map[place]string {
 		{"accelerator-numa", "Cards and their nodes", "C"}:        "the kernel has no PCI device at the address of a stand-in's card",
 		{"accelerator-card", "Errors", "E"}:                       "only a card of two dies has a link between them, and no host here has such",
 		{"accelerator-card", "Network trouble", "E"}:              no950,
+		{"accelerator-load-latency", "Joules a token", "B"}:       noPrice,
 		{"accelerator-load-latency", "Speculative decoding", "A"}: noDrafts,
 		{"accelerator-load-latency", "Speculative decoding", "B"}: noDrafts,
 	}

@@ -64,6 +64,25 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// TestOptionalRules: each value adds its file, and the price reaches the cost.
+func TestOptionalRules(t *testing.T) {
+	files := shipped(t, "deploy/prometheus/optional/*.yml")
+	plain := renderedGroups(t, rules)
+	for values, name := range map[string]string{"heldIdle: true": "idle.yml", "pricePerKWh: 0.57": "cost.yml"} {
+		var file ruleGroups
+		if err := yaml.Unmarshal([]byte(strings.ReplaceAll(files[name], "* 0.1", "* 0.57")), &file); err != nil {
+			t.Fatal(err)
+		}
+		want := append(slices.Clone(plain), file.Groups...)
+		if diff := cmp.Diff(want, renderedGroups(t, "rules: {enabled: true, "+values+"}")); diff != "" {
+			t.Errorf("%s (-shipped +rendered):\n%s", values, diff)
+		}
+	}
+	if got, want := len(renderedGroups(t, "rules: {enabled: true, heldIdle: true, pricePerKWh: 2}")), len(plain)+2; got != want || len(files) != 2 {
+		t.Errorf("both add to %d groups, want %d, of %d files", got, want, len(files))
+	}
+}
+
 // TestThresholds: a limit of the values reaches its alert, and no other.
 func TestThresholds(t *testing.T) {
 	changed := map[string][]string{

@@ -35,6 +35,8 @@ func TestRefused(t *testing.T) {
 		{image + "benchmark: {enabled: true}", "benchmark.run is not set"},
 		{image + "benchmark: {enabled: true, run: a, url: 'http://a'}", "benchmark.results.existingClaim is not set"},
 		{"thresholds: {time_to_first_token_seconds: 3}", "thresholds without rules.enabled"},
+		{"rules: {pricePerKWh: 0.6}", "rules.heldIdle or rules.pricePerKWh without rules.enabled"},
+		{"rules: {enabled: true, pricePerKWh: -1}", "at '/rules/pricePerKWh': minimum: got -1, want 0"},
 		{prober + "networkPolicy: {enabled: true}", "networkPolicy.enabled without networkPolicy.egress: the probes of prober could not leave"},
 	} {
 		_, err := tryRender(load(t), tc.values)

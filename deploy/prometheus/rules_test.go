@@ -22,7 +22,7 @@ const runbookURL = "https://github.com/accelerator-exporter/accelerator_exporter
 const podsOnIt = `{{ with printf "card_pod:accelerator_workload:info{cluster='%s',job='%s',instance='%s',vendor='%s',device='%s'}" $labels.cluster $labels.job $labels.instance $labels.vendor $labels.device | query }}` +
 	` Pods on it:{{ range . | sortByLabel "pod" | sortByLabel "namespace" }} {{ .Labels.namespace }}/{{ .Labels.pod }}{{ end }}.{{ end }}`
 
-// alert is one of alerts.yml.
+// alert is one of alerts.yml, or of the optional ones.
 type alert struct {
 	Alert               string
 	Labels, Annotations map[string]string
@@ -30,13 +30,15 @@ type alert struct {
 
 func alerts(t *testing.T) []alert {
 	t.Helper()
-	var file struct {
-		Groups []struct{ Rules []alert }
-	}
-	programtest.ReadYAML(t, "rules/alerts.yml", &file)
 	var all []alert
-	for _, g := range file.Groups {
-		all = append(all, g.Rules...)
+	for _, name := range []string{"rules/alerts.yml", "optional/idle.yml"} {
+		var file struct {
+			Groups []struct{ Rules []alert }
+		}
+		programtest.ReadYAML(t, name, &file)
+		for _, g := range file.Groups {
+			all = append(all, g.Rules...)
+		}
 	}
 	return all
 }
@@ -114,7 +116,7 @@ func TestPromtool(t *testing.T) {
 			if major[1] != "2" {
 				run(t, promtool, "check", "config", "--lint=all", "prometheus.yml")
 			}
-			run(t, promtool, append([]string{"check", "rules", "--lint=all", "--lint-fatal"}, glob(t, "rules/*.yml")...)...)
+			run(t, promtool, append([]string{"check", "rules", "--lint=all", "--lint-fatal"}, append(glob(t, "rules/*.yml"), glob(t, "optional/*.yml")...)...)...)
 			for _, file := range glob(t, "tests/*.yml") {
 				t.Run(filepath.Base(file), func(t *testing.T) {
 					t.Parallel()

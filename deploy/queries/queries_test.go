@@ -19,7 +19,7 @@ func known(t *testing.T) (Metrics, []Rule) {
 		t.Fatal(err)
 	}
 	var rules []Rule
-	for _, folder := range []string{"rules", "compat"} {
+	for _, folder := range []string{"rules", "optional", "compat"} {
 		some, err := Rules(filepath.Join(root, "deploy/prometheus", folder, "*.yml"))
 		if err != nil {
 			t.Fatal(err)

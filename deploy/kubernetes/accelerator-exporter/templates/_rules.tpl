@@ -1,5 +1,6 @@
 {{/*
-The groups of all rule files, with the limits of the values in place of the shipped ones.
+The groups of all rule files, with the limits of the values in place of the shipped ones, and those of the optional files
+that the values switch on.
 */}}
 {{- define "accelerator-exporter.groups" -}}
 {{- $limits := dict
@@ -22,6 +23,12 @@ The groups of all rule files, with the limits of the values in place of the ship
 {{- end -}}
 {{- if not $groups -}}
   {{- fail "files/rules holds no rules: the chart's links into the repository are missing" -}}
+{{- end -}}
+{{- range $name, $on := dict "idle" .Values.rules.heldIdle "cost" .Values.rules.pricePerKWh -}}
+  {{- if $on -}}
+    {{- $text := $.Files.Get (printf "files/optional/%s.yml" $name) | replace "/ 3.6 * 0.1" (printf "/ 3.6 * %v" $.Values.rules.pricePerKWh) -}}
+    {{- $groups = concat $groups (fromYaml $text).groups -}}
+  {{- end -}}
 {{- end -}}
 {{- toYaml (dict "groups" $groups) -}}
 {{- end -}}
