@@ -1,16 +1,19 @@
 package load
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+	"strconv"
 	"sync"
 	"time"
 
@@ -18,50 +21,8 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-const (
-	silence  = 5 * time.Second  // without a word, after which the other side is lost
-	notice   = 2 * time.Second  // of when all machines begin a step
-	farewell = 10 * time.Second // for the ends of the logs
-)
-
-// LostError says which machines a load should have and has not.
-type LostError struct {
-	Ranks []int
-	Why   string // in a clause
-}
-
-func (e *LostError) Error() string {
-	return fmt.Sprintf("machine %s %s", strings.Trim(strings.ReplaceAll(fmt.Sprint(e.Ranks), " ", ", "), "[]"), e.Why)
-}
-
-// Identity is what all machines of a load must have alike.
-type Identity struct {
-	Version string            `json:"version"`
-	Flags   map[string]string `json:"flags"` // digests of their values, by name
-	Data    string            `json:"data"`  // digest of the file of prompts, empty for none
-}
-
-// difference says in a clause how a machine is unlike its leader, empty for not at all.
-func (i Identity) difference(leader Identity) string {
-	if i.Version != leader.Version {
-		return fmt.Sprintf("has version %s, and the leader %s", i.Version, leader.Version)
-	}
-	for _, name := range slices.Sorted(maps.Keys(i.Flags)) {
-		if i.Flags[name] != leader.Flags[name] {
-			return fmt.Sprintf("has another %s than the leader", name)
-		}
-	}
-	if len(i.Flags) != len(leader.Flags) {
-		return "has fewer flags than the leader"
-	}
-	if i.Data != leader.Data {
-		return "has another file of prompts than the leader"
-	}
-	return ""
-}
-
 // Lead leads the other machines of a load: it tells them each step and when to begin, and takes their logs. [Lead.Handler]
-// is to be served before the session opens.
+// is to be served before the session opens. The zero value is a load of one machine.
 type Lead struct {
 	Machines    int // the leader among them
 	Identity    Identity
@@ -72,15 +33,11 @@ type Lead struct {
 	watching sync.WaitGroup
 	unwatch  context.CancelFunc
 
-	mu        sync.Mutex
-	changed   chan struct{} // closed when what follows changes
+	board
 	followers []*follower
-	survey    *survey      // nil until all have joined
-	step      *runlog.Step // the last that was announced, nil before
-	beginsAt  time.Time    // of that step, zero until all are ready
-	stop      runlog.Stop  // why that step is to end on all machines, empty while it goes on
-	withdraw  context.CancelCauseFunc
-	isEnded   bool
+	survey    *survey // nil until all have joined
+	state
+	withdraw context.CancelCauseFunc // ends the leader's part of the step
 }
 
 // follower is what the leader knows of another machine.
@@ -99,55 +56,27 @@ type follower struct {
 	lost      string          // why, in a clause; empty where it is not
 }
 
-// survey is what the leader found out for all.
-type survey struct {
-	Run                 runlog.Run
-	ModelLength         int
-	Words               []string
-	TokensPerWord       float64
-	InputLen, PrefixLen int
-}
-
-// update changes what is known and tells all who wait.
-func (l *Lead) update(change func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	change()
-	if l.changed != nil {
-		close(l.changed)
-	}
-	l.changed = make(chan struct{})
-}
-
-// wait returns when a condition holds, which is asked under the lock, or when ctx is done.
-func (l *Lead) wait(ctx context.Context, holds func() bool) error {
-	l.update(func() {}) // makes changed
-	for {
-		l.mu.Lock()
-		isHeld, changed := holds(), l.changed
-		l.mu.Unlock()
-		if isHeld {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
 // present are the machines that are not lost. The caller holds mu.
 func (l *Lead) present() []*follower {
 	return slices.DeleteFunc(slices.Clone(l.followers), func(f *follower) bool { return f.lost != "" })
+}
+
+// waitFor returns when something is true of each machine that is not lost.
+func (l *Lead) waitFor(ctx context.Context, done func(f *follower) bool) {
+	_ = l.wait(ctx, func() bool {
+		return !slices.ContainsFunc(l.present(), func(f *follower) bool { return !done(f) })
+	})
 }
 
 // gather waits for the other machines, and begins the copies of their logs.
 func (l *Lead) gather(ctx context.Context, s *Session) error {
 	joining, cancel := context.WithTimeout(ctx, l.JoinTimeout)
 	defer cancel()
-	if err := l.wait(joining, func() bool { return len(l.followers) == l.Machines-1 }); err != nil {
-		return cmp.Or(ctx.Err(), error(&LostError{l.missing(), fmt.Sprintf("did not join within %s", l.JoinTimeout)}))
+	if err := l.wait(joining, func() bool { return len(l.followers) >= l.Machines-1 }); err != nil {
+		isMissing := func(rank int) bool {
+			return !slices.ContainsFunc(l.followers, func(f *follower) bool { return f.Rank == rank })
+		}
+		return cmp.Or(ctx.Err(), error(&LostError{l.ranks(isMissing), fmt.Sprintf("did not join within %s", l.JoinTimeout)}))
 	}
 	d := &s.cfg.Dataset
 	var err error
@@ -158,17 +87,19 @@ func (l *Lead) gather(ctx context.Context, s *Session) error {
 	if err != nil {
 		return fmt.Errorf("making the logs of other machines: %w", err)
 	}
-	ctx, l.unwatch = context.WithCancel(context.WithoutCancel(ctx))
-	l.watching.Go(func() { l.watch(ctx) })
+	if l.Machines > 1 {
+		ctx, l.unwatch = context.WithCancel(context.WithoutCancel(ctx))
+		l.watching.Go(func() { l.watch(ctx) })
+	}
 	return nil
 }
 
-// missing are the ranks that have not joined.
-func (l *Lead) missing() (ranks []int) {
+// ranks are those of the other machines of which something is true.
+func (l *Lead) ranks(is func(rank int) bool) (ranks []int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for rank := 1; rank < l.Machines; rank++ {
-		if !slices.ContainsFunc(l.followers, func(f *follower) bool { return f.Rank == rank }) {
+		if is(rank) {
 			ranks = append(ranks, rank)
 		}
 	}
@@ -207,11 +138,10 @@ func (l *Lead) watch(ctx context.Context) {
 // lose gives a machine up, and ends the step on all unless that is allowed. The caller holds mu.
 func (l *Lead) lose(f *follower, why string) {
 	f.lost = why
-	hasBegun := func(rec runlog.Record) bool { return rec.Step != nil }
-	if l.step != nil && slices.ContainsFunc(f.kept, hasBegun) {
+	if slices.ContainsFunc(f.kept, func(rec runlog.Record) bool { return rec.Step != nil }) {
 		f.account.Unknown = max(0, f.attempted-f.account.Attempted)
 		f.account.Attempted += f.account.Unknown
-		end := runlog.Record{StepEnd: &runlog.StepEnd{Step: l.step.Index, Ended: l.session.clock.now(), Stop: runlog.StopLost, Account: f.account}}
+		end := runlog.Record{StepEnd: &runlog.StepEnd{Step: l.Step.Index, Ended: l.session.clock.now(), Stop: runlog.StopLost, Account: f.account}}
 		line, _ := json.Marshal(end) // it has no values that cannot be
 		_, _ = f.log.Write(append(line, '\n'))
 		f.kept = append(f.kept, end)
@@ -224,47 +154,41 @@ func (l *Lead) lose(f *follower, why string) {
 
 // stopAll ends the step on all machines, the leader's part too. The caller holds mu.
 func (l *Lead) stopAll(why runlog.Stop) {
-	if l.stop = cmp.Or(l.stop, why); l.withdraw != nil {
-		l.withdraw(stopError(l.stop))
+	if l.Stop = cmp.Or(l.Stop, why); l.withdraw != nil {
+		l.withdraw(stopError(l.Stop))
 	}
 }
 
-func (l *Lead) share() Share { return Share{Machines: l.Machines} }
+func (l *Lead) share() Share {
+	if l.Machines < 2 {
+		return Share{}
+	}
+	return Share{Machines: l.Machines}
+}
 
 func (l *Lead) announce(step runlog.Step) {
+	step.MaxFailureRatio = 0 // which the leader judges over all
 	l.update(func() {
-		l.step, l.beginsAt, l.stop, l.withdraw = &step, time.Time{}, "", nil
+		l.state, l.withdraw = state{Step: &step}, nil
 		for _, f := range l.followers {
 			f.attempted, f.account, f.kept = 0, runlog.Account{}, nil
 		}
 	})
 }
 
-func (l *Lead) begin(ctx context.Context, step *runlog.Step, withdraw context.CancelCauseFunc) error {
+func (l *Lead) begin(ctx context.Context, step *runlog.Step, _ *Meter, withdraw context.CancelCauseFunc) error {
 	l.update(func() { l.withdraw = withdraw })
-	_ = l.wait(ctx, func() bool {
-		return l.stop != "" || !slices.ContainsFunc(l.present(), func(f *follower) bool { return f.ready <= step.Index })
-	})
-	if lost := l.lostRanks(); lost != nil && !l.AllowFewer {
+	l.waitFor(ctx, func(f *follower) bool { return f.ready > step.Index })
+	isLost := func(rank int) bool { return l.followers[rank-1].lost != "" }
+	if lost := l.ranks(isLost); lost != nil && !l.AllowFewer {
 		return &LostError{lost, "was lost before step " + step.Name()}
 	}
 	step.Started = l.session.clock.now()
-	if ctx.Err() == nil { // else the step shows it
+	if l.Machines > 1 && ctx.Err() == nil { // else the step shows it
 		step.Started = step.Started.Add(notice)
-		l.update(func() { l.beginsAt = step.Started })
+		l.update(func() { l.BeginsAt = step.Started })
 	}
 	return nil
-}
-
-func (l *Lead) lostRanks() (ranks []int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, f := range l.followers {
-		if f.lost != "" {
-			ranks = append(ranks, f.Rank)
-		}
-	}
-	return ranks
 }
 
 func (l *Lead) others() (all runlog.Account) {
@@ -281,20 +205,10 @@ func (l *Lead) end(ctx context.Context, end *runlog.StepEnd) (records []runlog.R
 		l.update(func() { l.stopAll(end.Stop) })
 	}
 	defer context.AfterFunc(ctx, func() { l.update(func() { l.stopAll(runlog.StopInterrupted) }) })()
-	_ = l.wait(context.WithoutCancel(ctx), func() bool {
-		return !slices.ContainsFunc(l.present(), func(f *follower) bool { return f.ended <= end.Step })
-	})
-	all := end.Account
-	all.Add(l.others())
+	l.waitFor(context.WithoutCancel(ctx), func(f *follower) bool { return f.ended > end.Step })
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	limit := l.step.MaxFailureRatio
-	switch {
-	case l.stop != "":
-		end.Stop = l.stop
-	case limit > 0 && all.FailureRatio() > limit:
-		end.Stop = runlog.StopFailureRatio
-	}
+	end.Stop = cmp.Or(l.Stop, end.Stop)
 	for _, f := range l.followers {
 		if len(f.kept) > 0 {
 			records = append(append(records, f.run), f.kept...)
@@ -305,12 +219,13 @@ func (l *Lead) end(ctx context.Context, end *runlog.StepEnd) (records []runlog.R
 
 // dismiss tells the others that the run has ended, and waits for the ends of their logs.
 func (l *Lead) dismiss() {
-	l.update(func() { l.isEnded = true })
+	if l.Machines < 2 {
+		return
+	}
+	l.update(func() { l.IsEnded = true })
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
-	_ = l.wait(ctx, func() bool {
-		return !slices.ContainsFunc(l.present(), func(f *follower) bool { return !f.isClosed })
-	})
+	l.waitFor(ctx, func(f *follower) bool { return f.isClosed })
 	l.unwatch()
 	l.watching.Wait()
 	l.mu.Lock()
@@ -322,37 +237,146 @@ func (l *Lead) dismiss() {
 
 // take takes a record of another machine.
 func (l *Lead) take(f *follower, rec runlog.Record) {
-	if rec.Request != nil {
-		l.session.requestDone(rec.Request)
+	switch {
+	case rec.Run != nil:
+		f.run = rec
+		return
+	case rec.Request != nil:
+		f.account.Count(reasonOf(&rec.Request.Trace))
+	case rec.StepEnd != nil:
+		f.ended = rec.StepEnd.Step + 1
+	case rec.RunEnd != nil:
+		f.isClosed = true
 	}
+	if rec.Step != nil || l.session.isKept() {
+		f.kept = append(f.kept, rec)
+	}
+	if end := rec.StepEnd; end == nil || !end.Stop.Early() || l.Stop != "" || l.IsEnded {
+		return
+	} else if end.Stop == runlog.StopUnreachable {
+		l.stopAll(end.Stop)
+		return
+	}
+	l.lose(f, "was interrupted")
+}
+
+func reasonOf(t *openai.Trace) openai.Reason {
+	if t.Failure == nil {
+		return ""
+	}
+	return t.Failure.Reason
+}
+
+// Handler serves the other machines.
+func (l *Lead) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /join", l.serveJoin)
+	mux.HandleFunc("POST /sync", l.serveSync)
+	return mux
+}
+
+func answer(w http.ResponseWriter, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(body) // the client may be gone
+}
+
+// serveJoin takes a machine into the load, and answers with what the leader found out when all have come.
+func (l *Lead) serveJoin(w http.ResponseWriter, r *http.Request) {
+	var h hello
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxPiece)).Decode(&h); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	why := ""
 	l.update(func() {
+		at := slices.IndexFunc(l.followers, func(f *follower) bool { return f.Rank == h.Rank })
 		switch {
-		case rec.Run != nil:
-			f.run = rec
-			return
-		case rec.Step != nil:
-			f.kept = []runlog.Record{rec}
-			return
-		case rec.Request != nil:
-			var why openai.Reason
-			if failure := rec.Request.Trace.Failure; failure != nil {
-				why = failure.Reason
+		case h.Rank < 1 || h.Rank >= l.Machines || h.Machines != l.Machines:
+			why = fmt.Sprintf("of %d is none of the leader's %d", h.Machines, l.Machines)
+		case at >= 0 && l.followers[at].ID != h.ID:
+			why = "has joined before: give each machine a --rank of its own"
+		case at < 0:
+			if why = h.Identity.difference(l.Identity); why == "" {
+				l.followers = append(l.followers, &follower{hello: h})
 			}
-			f.account.Count(why)
-		case rec.StepEnd != nil:
-			f.ended = rec.StepEnd.Step + 1
-		case rec.RunEnd != nil:
-			f.isClosed = true
-		}
-		if l.session.isKept() {
-			f.kept = append(f.kept, rec)
-		}
-		if end := rec.StepEnd; end != nil && end.Stop.Early() && l.stop == "" && !l.isEnded {
-			if end.Stop == runlog.StopUnreachable {
-				l.stopAll(end.Stop)
-				return
-			}
-			l.lose(f, "was interrupted")
 		}
 	})
+	if why != "" {
+		http.Error(w, fmt.Sprintf("machine %d %s", h.Rank, why), http.StatusConflict)
+		return
+	}
+	if l.wait(r.Context(), func() bool { return l.survey != nil }) == nil {
+		answer(w, l.survey)
+	}
+}
+
+// serveSync takes how a machine stands and the whole lines of a piece of its log, where it continues what is there, and
+// answers how the load stands.
+func (l *Lead) serveSync(w http.ResponseWriter, r *http.Request) {
+	piece, err := unpacked(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	number := func(name string) int {
+		n, _ := strconv.Atoi(r.FormValue(name))
+		return n
+	}
+	piece = piece[:bytes.LastIndexByte(piece, '\n')+1]
+	var now state
+	var requests []*runlog.Request
+	isKnown := false
+	l.update(func() {
+		i := slices.IndexFunc(l.followers, func(f *follower) bool { return f.ID == r.FormValue("id") && f.log != nil && f.lost == "" })
+		if isKnown = i >= 0; !isKnown {
+			return
+		}
+		f := l.followers[i]
+		f.lastSeen, f.ready, f.attempted = time.Now(), number("ready"), number("attempted")
+		if int64(number("at")) == f.have && len(piece) > 0 {
+			if _, err = f.log.Write(piece); err == nil {
+				f.have += int64(len(piece))
+				requests = l.takeLines(f, piece)
+			}
+		}
+		now = l.state
+		now.Now, now.Have = l.session.clock.now(), f.have
+	})
+	for _, q := range requests {
+		l.session.requestDone(q)
+	}
+	switch {
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	case !isKnown:
+		http.Error(w, "the load goes on without this machine", http.StatusGone)
+	default:
+		answer(w, now)
+	}
+}
+
+// takeLines takes the records of a piece of a log, and returns its requests.
+func (l *Lead) takeLines(f *follower, piece []byte) (requests []*runlog.Request) {
+	for line := range bytes.Lines(piece) {
+		rec, err := runlog.Decode(line)
+		if err != nil {
+			continue // as a report does
+		}
+		if l.take(f, rec); rec.Request != nil {
+			requests = append(requests, rec.Request)
+		}
+	}
+	return requests
+}
+
+// unpacked is the body of a request.
+func unpacked(r *http.Request) ([]byte, error) {
+	if r.ContentLength == 0 {
+		return nil, nil
+	}
+	unzip, err := gzip.NewReader(io.LimitReader(r.Body, maxPiece))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(unzip, maxPiece))
 }

@@ -115,52 +115,21 @@ type Session struct {
 	clock       *clock
 	blockSize   int // of the server's prefix cache, 0 where its metrics do not say
 	team        team
+	lead        *Lead // the team, where this machine leads
 
 	mu       sync.Mutex      // samples come beside requests
 	kept     []runlog.Record // of the run and the present step
 	watching sync.Mutex      // one call of a watcher at a time
 }
 
-// team is what a session has to do with the other machines of its load.
-type team interface {
-	share() Share
-	// announce says which step is next.
-	announce(step runlog.Step)
-	// begin waits until all machines are ready for the step, and fills in when they begin, and by which clock. Where
-	// the others end the step, it calls withdraw.
-	begin(ctx context.Context, step *runlog.Step, withdraw context.CancelCauseFunc) error
-	// others is what became of the requests of the other machines in this step, as far as they are to be judged here.
-	others() runlog.Account
-	// end waits until the step has ended on all machines. It changes why it stopped where they say so, and returns
-	// their records of it, each machine's behind its run.
-	end(ctx context.Context, end *runlog.StepEnd) []runlog.Record
-}
-
-// alone is the team of a load of one machine.
-type alone struct{ clock *clock }
-
-func (alone) share() Share           { return Share{} }
-func (alone) announce(runlog.Step)   {}
-func (alone) others() runlog.Account { return runlog.Account{} }
-
-func (a alone) begin(_ context.Context, step *runlog.Step, _ context.CancelCauseFunc) error {
-	step.Started = a.clock.now()
-	return nil
-}
-
-func (alone) end(context.Context, *runlog.StepEnd) []runlog.Record { return nil }
-
 // Open checks the endpoint and the data set and begins the log, which names cfg.Steps as planned. The session must be
 // closed unless there is an error. What can be known to go wrong does so before a log is made.
 func Open(ctx context.Context, cfg Config, watchers ...Watcher) (*Session, error) {
 	s := newSession(cfg, watchers)
-	s.team = alone{s.clock}
-	checks := []func(context.Context) error{s.checkModels, s.openSources, s.prepareDataset, s.checkLoad, s.openLog}
-	if cfg.Lead != nil {
-		s.team = cfg.Lead
-		checks = append(checks, func(ctx context.Context) error { return cfg.Lead.gather(ctx, s) })
-	}
-	for _, check := range checks {
+	s.lead = cmp.Or(cfg.Lead, new(Lead))
+	s.team = s.lead
+	gather := func(ctx context.Context) error { return s.lead.gather(ctx, s) }
+	for _, check := range []func(context.Context) error{s.checkModels, s.openSources, s.prepareDataset, s.checkLoad, s.openLog, gather} {
 		if err := check(ctx); err != nil {
 			return s, err
 		}
@@ -282,8 +251,8 @@ func (s *Session) Close() (Result, error) {
 	}
 	// A run that failed has an end too: one without was killed.
 	err := s.log.Write(runlog.Record{RunEnd: &runlog.RunEnd{Ended: s.clock.now(), Stop: s.result.Stop}})
-	if s.cfg.Lead != nil {
-		s.cfg.Lead.dismiss()
+	if s.lead != nil {
+		s.lead.dismiss()
 	}
 	return s.result, cmp.Or(err, s.log.Close())
 }
@@ -302,14 +271,14 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	}
 	running, withdraw := context.WithCancelCause(ctx)
 	defer withdraw(nil)
-	if err := s.team.begin(running, &step, withdraw); err != nil {
+	var meter Meter
+	if err := s.team.begin(running, &step, &meter, withdraw); err != nil {
 		return err
 	}
 	if err := s.write(runlog.Record{Step: &step}); err != nil {
 		return err
 	}
 	stopSampling := s.startSampling(ctx, step.Index)
-	var meter Meter
 	for _, w := range s.watchers {
 		w.StepStarted(step, &meter)
 	}
@@ -328,12 +297,15 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	end, err := r.run(running, step, prompts)
 	err = cmp.Or(err, stopSampling())
 	others := s.team.end(ctx, &end)
+	all := s.team.others()
+	if all.Add(end.Account); !end.Stop.Early() && step.MaxFailureRatio > 0 && all.FailureRatio() > step.MaxFailureRatio {
+		end.Stop = runlog.StopFailureRatio
+	}
 	for _, w := range s.watchers {
 		w.StepEnded(end)
 	}
-	all := s.team.others()
-	s.result.Attempted += end.Attempted + all.Attempted
-	s.result.Succeeded += end.Succeeded + all.Succeeded
+	s.result.Attempted += all.Attempted
+	s.result.Succeeded += all.Succeeded
 	s.result.Stop = end.Stop
 	err = cmp.Or(err, s.write(runlog.Record{StepEnd: &end}))
 	if len(s.kept) > 0 {

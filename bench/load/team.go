@@ -1,0 +1,130 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+const (
+	silence   = 5 * time.Second        // without a word, after which the other side is lost
+	notice    = 2 * time.Second        // of when all machines begin a step
+	farewell  = 10 * time.Second       // for the ends of the logs
+	syncPause = 250 * time.Millisecond // between messages of a machine to its leader
+	maxPiece  = 1 << 20                // bytes of a log in one of them, and so of a line of it
+)
+
+// team is what a session has to do with the other machines of its load.
+type team interface {
+	share() Share
+	// announce says which step is next.
+	announce(step runlog.Step)
+	// begin waits until all machines are ready for the step, and fills in when they begin, and by which clock. It calls
+	// withdraw where the others end the step.
+	begin(ctx context.Context, step *runlog.Step, m *Meter, withdraw context.CancelCauseFunc) error
+	// others is what became of the requests of the other machines in this step, as far as they are judged here.
+	others() runlog.Account
+	// end waits until the step has ended on all machines. It changes why it stopped where they say so, and returns their
+	// records of it, each machine's behind its run.
+	end(ctx context.Context, end *runlog.StepEnd) []runlog.Record
+}
+
+// Identity is what all machines of a load must have alike.
+type Identity struct {
+	Version string
+	Flags   map[string]string // digests of their values, by name
+	Data    string            // digest of the file of prompts, empty for none
+}
+
+// difference says in a clause how a machine is unlike its leader, empty for not at all.
+func (i Identity) difference(leader Identity) string {
+	both := slices.Concat(slices.Collect(maps.Keys(i.Flags)), slices.Collect(maps.Keys(leader.Flags)))
+	at := slices.IndexFunc(both, func(name string) bool { return i.Flags[name] != leader.Flags[name] })
+	switch {
+	case i.Version != leader.Version:
+		return fmt.Sprintf("has version %s, and the leader %s", i.Version, leader.Version)
+	case at >= 0:
+		return fmt.Sprintf("has another %s than the leader", both[at])
+	case i.Data != leader.Data:
+		return "has another file of prompts than the leader"
+	}
+	return ""
+}
+
+// LostError says which machines a load should have and has not.
+type LostError struct {
+	Ranks []int
+	Why   string // in a clause
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("machine %s %s", strings.Trim(strings.ReplaceAll(fmt.Sprint(e.Ranks), " ", ", "), "[]"), e.Why)
+}
+
+// hello is what a machine says of itself when it joins.
+type hello struct {
+	ID             string // random: the same machine may ask again
+	Rank, Machines int
+	Identity       Identity
+}
+
+// survey is what the leader found out for all.
+type survey struct {
+	Run                 runlog.Run
+	ModelLength         int
+	Words               []string
+	TokensPerWord       float64
+	InputLen, PrefixLen int
+}
+
+// state is what a machine is told whenever it has said how it stands: ready for so many steps, so many requests attempted
+// in the present one, and what came in its log since.
+type state struct {
+	Now      time.Time    // of the leader
+	Have     int64        // bytes of the machine's log that the leader has
+	Step     *runlog.Step // the last, nil before
+	BeginsAt time.Time    // of that step, zero until all are ready
+	Stop     runlog.Stop  // why that step is to end on all machines, empty while it goes on
+	IsEnded  bool         // the whole run
+}
+
+// board is what several goroutines change and wait for.
+type board struct {
+	mu      sync.Mutex
+	changed chan struct{}
+}
+
+// update changes what is on the board, and tells all who wait.
+func (b *board) update(change func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	change()
+	if b.changed != nil {
+		close(b.changed)
+	}
+	b.changed = make(chan struct{})
+}
+
+// wait returns when a condition holds, which is asked under the lock, or when ctx is done.
+func (b *board) wait(ctx context.Context, holds func() bool) error {
+	b.update(func() {}) // makes changed
+	for {
+		b.mu.Lock()
+		isHeld, changed := holds(), b.changed
+		b.mu.Unlock()
+		if isHeld {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
