@@ -5,7 +5,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/expfmt"
 
@@ -85,35 +83,12 @@ func machine(t testing.TB, tool string) func(context.Context, []string) (process
 	}
 }
 
-// sysfs makes the sysfs of a machine with two NUMA nodes of two CPUs each.
-func sysfs(t testing.TB) string {
-	t.Helper()
-	root := t.TempDir()
-	for node, cpus := range []string{"0-1", "2-3"} {
-		dir := filepath.Join(root, "devices/system/node", fmt.Sprintf("node%d", node))
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		for name, text := range map[string]string{
-			"cpulist":  cpus + "\n",
-			"meminfo":  fmt.Sprintf("Node %d MemTotal:       %d kB\nNode %d MemFree:        1024 kB\nNode %d MemUsed:        7168 kB\n", node, 8192, node, node),
-			"distance": []string{"10 21\n", "21 10\n"}[node],
-			"numastat": "numa_hit 11\nnuma_miss 12\nnuma_foreign 13\ninterleave_hit 14\nlocal_node 15\nother_node 16\n",
-		} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	return root
-}
-
 // simulated is a collector of MetaX's and Ascend's cards and of the nodes, after it has asked for everything.
 func simulated(t *testing.T, check func(c *Collector)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		o := options()
-		o.NUMA, o.Sysfs, o.Procfs, o.Detail = true, sysfs(t), string(processtest.Host(t, nil)), DetailOff
+		o.NUMA, o.Sysfs, o.Procfs, o.Detail = true, processtest.Nodes(t), string(processtest.Host(t, nil)), DetailOff
 		o.Vendors = []VendorOptions{{Vendor: vendorNamed("metax"), Command: "mx-smi"}, {Vendor: vendorNamed("ascend"), Command: "npu-smi"}}
 		o.NewRunner = func(p process.Options) Runner { return &scripted{answer: machine(t, p.Path)} }
 		c := New(o)
@@ -151,20 +126,7 @@ func TestScrape(t *testing.T) {
 			}
 		}
 	})
-	got := strings.Join(kept, "")
-	golden := filepath.Join("testdata", "scrape.golden.txt")
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("scrape differs from %s (-update writes it anew):\n%s", golden, diff)
-	}
+	compare(t, filepath.Join("testdata", "scrape.golden.txt"), strings.Join(kept, ""))
 }
 
 // What is asked beside a table, and what a tool's own help leads to, is in the same scrape.

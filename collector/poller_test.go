@@ -294,7 +294,7 @@ func TestWarningsCountOnce(t *testing.T) {
 func TestWarningsOfMergeAndNodesCountOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options()
-		o.NUMA, o.Sysfs, o.Procfs = true, sysfs(t), string(processtest.Host(t, nil))
+		o.NUMA, o.Sysfs, o.Procfs = true, processtest.Nodes(t), string(processtest.Host(t, nil))
 		if err := os.Remove(filepath.Join(o.Sysfs, "devices/system/node/node1/meminfo")); err != nil {
 			t.Fatal(err)
 		}

@@ -80,18 +80,6 @@ func processSeries(t *testing.T, c *Collector) string {
 	return strings.Join(kept, "")
 }
 
-// cardNode tells the NUMA node of a PCI device.
-func cardNode(t testing.TB, sysfs, busID string, node int) {
-	t.Helper()
-	dir := filepath.Join(sysfs, "bus/pci/devices", busID)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "numa_node"), fmt.Appendln(nil, node), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestWhereProcessesRun(t *testing.T) {
 	id := strings.Repeat("a", 64)
 	p, sys := processtest.Host(t, map[int]processtest.Process{
@@ -99,19 +87,18 @@ func TestWhereProcessesRun(t *testing.T) {
 		200: {CPUs: "2-3", Mems: "1", Cgroup: "/system.slice/vllm.service"},          // to the other one
 		300: {CPUs: "0-3,64-127", Mems: "0", Cgroup: "/"},                            // to none; the machine could have 128 CPUs
 		500: {Mems: "0", Cgroup: "/docker/" + id},
-	}), sysfs(t)
+	}), processtest.Nodes(t)
 	p.FromContainer(t)
 	p.Write(t, "100/numa_maps", "7f00 default anon=3 N0=1 N1=2 kernelpagesize_kB=4\n7f01 default N1=1 kernelpagesize_kB=2048\n")
 	p.Write(t, "200/numa_maps", "7f00 default N0=0 kernelpagesize_kB=4\n")
 	p.Write(t, "300/numa_maps", "7f00 default N0=1 kernelpa")
-	p.Write(t, "500/numa_maps", "")
 	logs := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(logs, "team-a_llm-0_"+podUID, "vllm"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cardNode(t, sys, "0000:11:00.0", 0)
-	cardNode(t, sys, "0000:19:00.0", 1)
-	cardNode(t, sys, "0000:21:00.0", -1)
+	processtest.CardOnNode(t, sys, "0000:11:00.0", 0)
+	processtest.CardOnNode(t, sys, "0000:19:00.0", 1)
+	processtest.CardOnNode(t, sys, "0000:21:00.0", -1)
 	var table []model.Process
 	for _, rows := range [][]model.Process{
 		holding("100", "0", "1"), holding("200", "2"), holding("300", "3"), holding("400", "3"), holding("500", "3"), // 400 has ended
@@ -140,6 +127,7 @@ process_node_memory_bytes{node="1",pid="100",vendor="metax"} 2.105344e+06
 process_placement_unknown{vendor="metax"} 2
 metax: card 1 is on NUMA node 0 by the tool's topology, which is taken, and on node 1 by its PCI device
 metax: the memory of process 300 by node is not known: "7f00 default N0=1 kernelpa" does not count pages of a size
+metax: the memory of process 500 by node is not known: no such file or directory
 `
 	o := Options{NUMA: true, NUMAMaps: true, Processes: true, Containers: true, Sysfs: sys, Procfs: string(p), PodLogs: logs}
 	looking(t, o, table, func(t *testing.T, c *Collector, _ *scripted) {
@@ -154,7 +142,7 @@ func TestForeignPIDNamespace(t *testing.T) {
 	p := processtest.Host(t, map[int]processtest.Process{100: {CPUs: "0-1", Mems: "0-1", Cgroup: "/docker/" + strings.Repeat("a", 64)}})
 	p.FromContainer(t)
 	p.End(t, 2)
-	o := Options{NUMA: true, NUMAMaps: true, Processes: true, Containers: true, Sysfs: sysfs(t), Procfs: string(p)}
+	o := Options{NUMA: true, NUMAMaps: true, Processes: true, Containers: true, Sysfs: processtest.Nodes(t), Procfs: string(p)}
 	looking(t, o, holding("100", "0"), func(t *testing.T, c *Collector, _ *scripted) {
 		s := c.containers.Status()
 		if s.LastReason != failure.Unsupported || !strings.Contains(s.Hint, "hostPID") || !strings.Contains(s.LastError, "PIDs of a container") {
@@ -166,24 +154,6 @@ process_placement_unknown{vendor="metax"} 1
 `
 		if diff := cmp.Diff(want, processSeries(t, c)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
-		}
-	})
-}
-
-// What cannot be read stays so for hours: it is shown all the time and counted once. A tool that fails is no failure of
-// who looks at processes.
-func TestContainerWarningsAreCountedOnce(t *testing.T) {
-	p := processtest.Host(t, map[int]processtest.Process{100: {Cgroup: "/user.slice/kubepods/pod" + podUID}})
-	o := Options{Processes: true, Containers: true, Procfs: string(p)}
-	looking(t, o, holding("100", "0"), func(t *testing.T, c *Collector, tool *scripted) {
-		time.Sleep(2 * time.Minute)
-		if s := c.containers.Status(); s.Warnings != 1 || s.LeftOut.Count != 1 || strings.Contains(processSeries(t, c), "container_info") {
-			t.Errorf("%d counted, %q shown, and\n%s", s.Warnings, s.LeftOut.Texts, processSeries(t, c))
-		}
-		tool.set(prints("no table"))
-		time.Sleep(2 * time.Minute)
-		if s := c.Statuses(); s[0].Success || !s[1].Success || s[1].LastSuccess.Before(s[0].LastSuccess.Add(time.Minute)) {
-			t.Errorf("%+v", s)
 		}
 	})
 }
@@ -201,7 +171,7 @@ func TestProcessesAreOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := processtest.Host(t, map[int]processtest.Process{100: {CPUs: "0-1", Mems: "0-1", Cgroup: "/docker/" + id}})
 			p.Write(t, "100/numa_maps", "7f00 default N0=1 kernelpagesize_kB=4\n")
-			c.o.Sysfs, c.o.Procfs = sysfs(t), string(p)
+			c.o.Sysfs, c.o.Procfs = processtest.Nodes(t), string(p)
 			looking(t, c.o, holding("100", "0"), func(t *testing.T, collector *Collector, _ *scripted) {
 				got := processSeries(t, collector)
 				if n := strings.Count(got, "process_"); n != min(1, len(c.want)) || !strings.Contains(got, c.want) {
@@ -227,11 +197,11 @@ func TestProcessesAreOff(t *testing.T) {
 
 // A file on a dead mount costs what it would have said, and neither the cards nor their nodes.
 func TestFilesOfProcessesThatHang(t *testing.T) {
-	p, sys := processtest.Host(t, map[int]processtest.Process{100: {}}), sysfs(t)
+	p, sys := processtest.Host(t, map[int]processtest.Process{100: {}}), processtest.Nodes(t)
 	if err := errors.Join(os.Remove(p.Path("100/cgroup")), syscall.Mkfifo(p.Path("100/cgroup"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	cardNode(t, sys, "0000:11:00.0", 1)
+	processtest.CardOnNode(t, sys, "0000:11:00.0", 1)
 	o := options()
 	o.Containers, o.NUMA, o.Sysfs, o.Procfs, o.Timeout, o.Interval = true, true, sys, string(p), 50*time.Millisecond, 100*time.Millisecond
 	c := newScripted(o, VendorOptions{Vendor: vendorNamed("metax"), Command: "mx-smi"}, &scripted{answer: cardsWith(t, holding("100", "0"))}, nil)

@@ -134,18 +134,6 @@ func tableArgs(vendor string) []string {
 	return vendorNamed(vendor).Table.Args(model.Device{})[0]
 }
 
-// A tool that vanishes, or may not be run, is a class of its own, and both heal.
-func TestToolComesAndGoes(t *testing.T) {
-	tool := filepath.Join(t.TempDir(), "mx-smi")
-	c := New(Options{Vendors: []VendorOptions{{Vendor: vendorNamed("metax"), Command: tool}}, Interval: 50 * time.Millisecond, InventoryInterval: time.Hour, Timeout: time.Second, Logger: log.NewNopLogger()})
-	start(t, c)
-	eventually(t, "not_found is counted", func() bool { return c.Statuses()[0].Failures[failure.NotFound] > 0 })
-	if err := os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "permission is counted", func() bool { return c.Statuses()[0].Failures[failure.Permission] > 0 })
-}
-
 func TestConcurrentScrapes(t *testing.T) {
 	simulated(t, func(c *Collector) {
 		r := prometheus.NewPedanticRegistry()

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,6 +12,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+	"github.com/accelerator-exporter/accelerator_exporter/docs/expositiontest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -54,19 +53,7 @@ func TestGolden(t *testing.T) {
 			if err := c.Text(&got); err != nil {
 				t.Fatal(err)
 			}
-			golden := filepath.Join("testdata", name+".golden.txt")
-			if *update {
-				if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got.String()); diff != "" {
-				t.Errorf("differs from %s (-update writes it anew):\n%s", golden, diff)
-			}
+			expositiontest.Golden(t, "testdata/"+name+".golden.txt", got.String(), *update)
 		})
 	}
 }
@@ -131,23 +118,6 @@ func TestLogsAreRuns(t *testing.T) {
 	want := []any{[]float64{0.040, 0.041, 0.042, 0.043, 0.044}, []float64{0.035, 0.036, 0.037, 0.038, 0.039}, "better: -11.9 % (p=0.0079)"}
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// Five repeats find a binding that is 12 % faster, and no difference where there
-// is none.
-func TestRepeatsTellADifference(t *testing.T) {
-	c := compared(t, interleaved())
-	for _, metric := range []string{"output_throughput", "tpot_p50", "joules_per_output_token"} {
-		if r := find(t, c, "100 users", "node0", metric); r.Finding != Better {
-			t.Errorf("%s at 100: %s", metric, r.Finding)
-		}
-	}
-	if same := find(t, c, "8 users", "node0", "output_throughput"); same.Finding != NoDifference {
-		t.Errorf("output throughput at 8: %s", same.Finding)
-	}
-	if notes := strings.Join(c.Notes, "\n"); !strings.Contains(notes, "200 users: not run on side none.") {
-		t.Errorf("notes:\n%s", notes)
 	}
 }
 

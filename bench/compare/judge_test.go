@@ -3,9 +3,6 @@ package compare
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
 
@@ -42,24 +39,5 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
-	}
-}
-
-func TestEstimate(t *testing.T) {
-	tests := []struct {
-		values []float64
-		want   Estimate
-	}{
-		{nil, Estimate{}},
-		{[]float64{7}, Estimate{Median: 7, Low: 7, High: 7}},
-		{[]float64{3, 1, 2}, Estimate{Median: 2, Low: 1, High: 3}},
-		{[]float64{5, 4, 3, 2, 1}, Estimate{Median: 3, Low: 1, High: 5}},
-		{[]float64{1, 2, 3, 4, 5, 6}, Estimate{Median: 3.5, Low: 1, High: 6}},
-	}
-	for _, tt := range tests {
-		got := estimate(tt.values)
-		if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(Estimate{}, "Values"), cmpopts.EquateApprox(0, 1e-9)); diff != "" {
-			t.Errorf("estimate of %v (-want +got):\n%s", tt.values, diff)
-		}
 	}
 }

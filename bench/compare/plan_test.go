@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -117,16 +116,6 @@ func TestMeasureEndsThePlan(t *testing.T) {
 	p.Measure = func(context.Context, Turn) (bool, error) { return true, errors.New("no disk") }
 	if _, err := p.Run(t.Context()); err == nil || err.Error() != "side one: no disk" {
 		t.Error(err)
-	}
-}
-
-// What answers before the server is started would be measured in its place.
-func TestServerOfBefore(t *testing.T) {
-	server := httptest.NewServer(modelsHandler())
-	defer server.Close()
-	p := newPlan(t, strings.TrimPrefix(server.URL, "http://"))
-	if _, err := p.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "the endpoint answers already") || p.turns != nil {
-		t.Error(err, p.turns)
 	}
 }
 

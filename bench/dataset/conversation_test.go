@@ -195,19 +195,3 @@ func TestWholeHistories(t *testing.T) {
 		}
 	}
 }
-
-func TestSettingsOfConversations(t *testing.T) {
-	for text, want := range map[string]Range{"4": {4, 4}, "2-8": {2, 8}, "0": {}, "8-2": {}, "1-": {}} {
-		if got, err := ParseRange(text); got != want || (err != nil) != (want == Range{}) {
-			t.Errorf("%s turns: %v %v, want %v", text, got, err, want)
-		}
-	}
-	for text, want := range map[string]Delay{"5s": {Mean: 5 * time.Second}, "constant:5s": {5 * time.Second, true}, "-1s": {}} {
-		if got, err := ParseDelay(text); (err != nil) != (want == Delay{}) || err == nil && got != want {
-			t.Errorf("a delay of %s: %v %v, want %v", text, got, err, want)
-		}
-	}
-	if _, err := Open(Config{Kind: MultiTurn, API: openai.Completions, InputLen: 9, OutputLen: 9}); err == nil || !strings.Contains(err.Error(), "data set multi_turn needs the chat API: give --backend openai-chat") {
-		t.Errorf("the completions API: %v", err)
-	}
-}

@@ -391,20 +391,6 @@ func TestNoOversample(t *testing.T) {
 	}
 }
 
-// Custom prompts go to the completions API in the model's chat template, as with vLLM's tool;
-// as they are where the server does not make one.
-func TestCustomPromptsInTheChatTemplate(t *testing.T) {
-	asked := 0
-	cfg := Config{Kind: Custom, Path: write(t, "a.jsonl", `{"prompt":"How do tides work?"}{"prompt":"Why?"}`), DisableShuffle: true, Step: 1, ChatTokens: func(_ context.Context, text string) ([]int32, bool) {
-		asked++
-		return []int32{151644, int32(words(text)), 151645}, asked < 2
-	}}
-	want := []Prompt{{Tokens: []int32{151644, 5, 151645}, ExpectedTokens: 3}, {Text: "of Why?"}}
-	if diff := cmp.Diff(want, take(t, open(t, cfg), 2)); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

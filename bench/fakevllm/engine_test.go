@@ -3,7 +3,6 @@ package fakevllm
 import (
 	"context"
 	"math"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -186,29 +185,4 @@ func TestBackgroundUsersSwing(t *testing.T) {
 			time.Sleep(150 * time.Second)
 		}
 	})
-}
-
-// TestPrefixCache: prompts are held as whole blocks, the last token is always computed,
-// and what was used least recently goes first.
-func TestPrefixCache(t *testing.T) {
-	prompt := func(text string) []string { return strings.Fields(text) }
-	c := newPrefixCache(2, 3)
-	for i, one := range []struct {
-		prompt string
-		want   int
-	}{
-		{"a b c d e", 0},
-		{"a b c d e", 4},
-		{"a b c d", 2}, // the last token is computed
-		{"a b x d", 2},
-		{"a b c x", 2}, // a b x d took the place of a b c d
-		{"a c", 0},
-	} {
-		if got := c.take(prompt(one.prompt)); got != one.want {
-			t.Errorf("%d: %q holds %d tokens, want %d", i, one.prompt, got, one.want)
-		}
-	}
-	if c.used.Len() != 3 || len(c.blocks) != 3 {
-		t.Errorf("%d and %d blocks, want 3", c.used.Len(), len(c.blocks))
-	}
 }

@@ -143,36 +143,6 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// A text has an id for each word, whichever member it comes in; the chat template adds its own.
-func TestTokenize(t *testing.T) {
-	cfg := quick()
-	cfg.TemplateTokens = 3
-	_, hs := serve(t, cfg)
-	ids := func(body string) (answer struct {
-		Tokens []int32
-		Count  int
-	},
-	) {
-		t.Helper()
-		if status, text := post(t, hs.URL+"/tokenize", body); status != http.StatusOK || json.Unmarshal([]byte(text), &answer) != nil || answer.Count != len(answer.Tokens) {
-			t.Fatalf("%s: status %d, %s", body, status, text)
-		}
-		return answer
-	}
-	plain := ids(`{"model":"qwen2.5","prompt":"to be to","content":"to be to"}`).Tokens
-	if diff := cmp.Diff(plain, ids(`{"content":"to be to"}`).Tokens); diff != "" || len(plain) != 3 || plain[0] != plain[2] || plain[0] == plain[1] {
-		t.Errorf("ids %v, and as content (-prompt +content):\n%s", plain, diff)
-	}
-	chat := ids(`{"messages":[{"role":"user","content":"to be to"}],"add_generation_prompt":true}`).Tokens
-	if len(chat) != 6 || !cmp.Equal(chat[3:], plain) {
-		t.Errorf("in the chat template: %v, want 3 more than %v", chat, plain)
-	}
-	_, body := post(t, hs.URL+"/v1/chat/completions", `{"stream":true,"messages":[{"role":"user","content":"to be to"}],"max_tokens":1,"stream_options":{"include_usage":true}}`)
-	if all := chunks(t, body); all[len(all)-1].Usage.PromptTokens != 6 {
-		t.Errorf("usage %+v of the chat, want 6 tokens", all[len(all)-1].Usage)
-	}
-}
-
 func TestRefusals(t *testing.T) {
 	cfg := quick()
 	cfg.APIKey = "k3y"

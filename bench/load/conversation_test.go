@@ -3,10 +3,10 @@ package load
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -291,48 +291,20 @@ func TestSessionsForget(t *testing.T) {
 	}
 }
 
-func TestPrefixesThatWereSent(t *testing.T) {
-	p := newPrefixes()
-	for i, one := range []struct {
-		starts []dataset.Shared
-		want   int
-	}{
-		{nil, 0},
-		{[]dataset.Shared{{ID: 1, Tokens: 16}, {ID: 2, Tokens: 20}}, 0},
-		{[]dataset.Shared{{ID: 1, Tokens: 16}, {ID: 2, Tokens: 32}, {ID: 3, Tokens: 48}}, 20}, // of the second block 4 tokens were sent
-		{[]dataset.Shared{{ID: 1, Tokens: 16}, {ID: 2, Tokens: 32}, {ID: 4, Tokens: 48}}, 32},
-		{[]dataset.Shared{{ID: 9, Tokens: 16}, {ID: 10, Tokens: 32}}, 0},
-		{[]dataset.Shared{{ID: 1, Tokens: 7}}, 7},
-	} {
-		if got := p.take(one.starts); got != one.want {
-			t.Errorf("%d: %d tokens were sent before, want %d", i, got, one.want)
-		}
-	}
-}
-
 // The server gets one session with all turns of a conversation.
 func TestSessionsOnTheWire(t *testing.T) {
-	var sent sync.Map // sessions, of how many turns
-	cfg := plan(t, endpoint(t, func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			turns, _ := sent.LoadOrStore(r.Header.Get("X-Session-ID"), new(atomic.Int64))
-			turns.(*atomic.Int64).Add(1)
-			h.ServeHTTP(w, r)
-		})
-	}))
+	sent := map[string]int{} // turns by session
+	cfg := plan(t, endpoint(t, watching(func(_ http.ResponseWriter, r *http.Request, _ []byte) bool {
+		sent[r.Header.Get("X-Session-ID")]++
+		return false
+	})))
 	cfg.Run.API, cfg.Steps = openai.Chat, cfg.Steps[:1]
 	cfg.Dataset = dataset.Config{Kind: dataset.MultiTurn, InputLen: 20, OutputLen: 5, Conversations: dataset.Conversations{Turns: dataset.Range{From: 3, To: 3}}}
 	if result, err := Run(t.Context(), cfg); err != nil || result.Succeeded != 30 {
 		t.Fatalf("%+v %v", result, err)
 	}
-	sessions := 0
-	sent.Range(func(id, turns any) bool {
-		if n := turns.(*atomic.Int64).Load(); id != "" && n == 3 { // none is of models and calibration
-			sessions++
-		}
-		return true
-	})
-	if sessions != 10 {
-		t.Errorf("%d sessions of 3 turns, want 10", sessions)
+	delete(sent, "") // models and calibration
+	if turns := slices.Collect(maps.Values(sent)); !slices.Equal(turns, slices.Repeat([]int{3}, 10)) {
+		t.Errorf("turns by session: %v, want 10 of 3", turns)
 	}
 }

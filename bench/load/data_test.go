@@ -13,16 +13,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // pieces is a server whose tokenizer splits words of more than four letters in two, puts a
@@ -113,22 +110,18 @@ func TestExactLengths(t *testing.T) {
 }
 
 // refusing answers 400 to what asks for a temperature below 0.
-func refusing(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		if bytes.Contains(body, []byte(`"temperature":-1`)) {
-			http.Error(w, "temperature must be non-negative, got -1.0.", http.StatusBadRequest)
-			return
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		h.ServeHTTP(w, r)
-	})
+func refusing(w http.ResponseWriter, _ *http.Request, body []byte) bool {
+	refuses := bytes.Contains(body, []byte(`"temperature":-1`))
+	if refuses {
+		http.Error(w, "temperature must be non-negative, got -1.0.", http.StatusBadRequest)
+	}
+	return refuses
 }
 
 // A load of which the server would refuse every request ends before its first step, with the
 // server's words or what to do.
 func TestLoadsThatServersRefuse(t *testing.T) {
-	url := endpoint(t, refusing)
+	url := endpoint(t, watching(refusing))
 	const refusesEOS = "/fault/no_ignore_eos"
 	words := dataset.Config{Kind: dataset.Random, InputLen: 1024, OutputLen: 128}
 	change := func(f func(*dataset.Config)) dataset.Config { c := words; f(&c); return c }
@@ -206,25 +199,18 @@ func TestSplitByTheServersBlocks(t *testing.T) {
 		"no metrics, but told": {"", 64, 512 + 32, 64},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var mu sync.Mutex
 			starts := map[string]int{}
-			cfg := plan(t, endpoint(t, func(h http.Handler) http.Handler {
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					body, _ := io.ReadAll(r.Body)
-					var ask struct{ Prompt []int32 }
-					if _ = json.Unmarshal(body, &ask); len(ask.Prompt) == 1024 {
-						mu.Lock()
-						starts[fmt.Sprint(ask.Prompt[:tt.start])]++
-						mu.Unlock()
-					}
-					r.Body = io.NopCloser(bytes.NewReader(body))
-					if r.URL.Path != "/metrics" {
-						h.ServeHTTP(w, r)
-					} else if _, err := io.WriteString(w, "# TYPE vllm:cache_config_info gauge\n"+tt.metrics+"\n"); err != nil {
-						t.Error(err)
-					}
-				})
-			}))
+			cfg := plan(t, endpoint(t, watching(func(w http.ResponseWriter, r *http.Request, body []byte) bool {
+				var ask struct{ Prompt []int32 }
+				if _ = json.Unmarshal(body, &ask); len(ask.Prompt) == 1024 {
+					starts[fmt.Sprint(ask.Prompt[:tt.start])]++
+				}
+				isPage := r.URL.Path == "/metrics"
+				if isPage {
+					_, _ = io.WriteString(w, "# TYPE vllm:cache_config_info gauge\n"+tt.metrics+"\n")
+				}
+				return isPage
+			})))
 			cfg.Steps, cfg.Run.BlockSize = cfg.Steps[:1], tt.given
 			cfg.Dataset.InputLen, cfg.Dataset.CacheHit = 1024, 0.5
 			if result, err := Run(t.Context(), cfg); err != nil || result.Succeeded != 10 {
@@ -243,6 +229,25 @@ func TestSplitByTheServersBlocks(t *testing.T) {
 	}
 }
 
+// countedOnce counts how often each text is asked for, and fails for one that is asked for again, or beside the load; a server
+// that is silent does not count.
+func countedOnce(t *testing.T, asked map[string]int, isSilent bool) func(http.ResponseWriter, *http.Request, []byte) bool {
+	begun := false
+	return func(w http.ResponseWriter, r *http.Request, body []byte) bool {
+		begun = begun || strings.HasSuffix(r.URL.Path, "/completions")
+		if r.URL.Path != "/tokenize" {
+			return false
+		}
+		if asked[string(body)]++; begun || asked[string(body)] > 1 {
+			t.Errorf("%s is asked for again, or beside the load", body)
+		}
+		if isSilent {
+			http.NotFound(w, r)
+		}
+		return isSilent
+	}
+}
+
 // Custom prompts go to the completions API as token ids in the chat template that the server
 // applies, as vLLM's tool does itself; each is asked for once, before the step.
 func TestChatTemplateByTheServer(t *testing.T) {
@@ -256,28 +261,7 @@ func TestChatTemplateByTheServer(t *testing.T) {
 		"without a /tokenize":  {silent: true, counted: 4, note: "prompts go as they are, without the chat template"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var mu sync.Mutex
-			asked, begun := map[string]int{}, false
-			wrap := func(h http.Handler) http.Handler {
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					body, _ := io.ReadAll(r.Body)
-					mu.Lock()
-					begun = begun || strings.HasSuffix(r.URL.Path, "/completions")
-					if r.URL.Path == "/tokenize" {
-						if asked[string(body)]++; begun || asked[string(body)] > 1 {
-							t.Errorf("%s is asked for again, or beside the load", body)
-						}
-					}
-					mu.Unlock()
-					if r.URL.Path == "/tokenize" && tt.silent {
-						http.NotFound(w, r)
-						return
-					}
-					r.Body = io.NopCloser(bytes.NewReader(body))
-					h.ServeHTTP(w, r)
-				})
-			}
-			cfg := plan(t, serveModel(t, fakevllm.Config{Speed: 200, MeanOutputTokens: 8, TemplateTokens: 9}, wrap))
+			cfg := plan(t, serveModel(t, fakevllm.Config{Speed: 200, MeanOutputTokens: 8, TemplateTokens: 9}, watching(countedOnce(t, map[string]int{}, tt.silent))))
 			cfg.Dataset = dataset.Config{Kind: dataset.Custom, Path: filepath.Join(t.TempDir(), "a.jsonl"), OutputLen: 5, SkipChatTemplate: tt.skip, DisableShuffle: true}
 			var text strings.Builder
 			for i := range 40 {
@@ -307,31 +291,17 @@ func TestChatTemplateByTheServer(t *testing.T) {
 	}
 }
 
-// Each recorded text is counted once in all steps and passes; a server that does not count is
+// Each recorded text is counted once in all steps and passes, before the first step begins; a server that does not count is
 // asked once.
 func TestTextsAreCountedOnce(t *testing.T) {
 	for _, silent := range []bool{false, true} {
-		var mu sync.Mutex
 		asked := map[string]int{}
-		cfg := plan(t, endpoint(t, func(h http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				body, _ := io.ReadAll(r.Body)
-				if r.Body = io.NopCloser(bytes.NewReader(body)); r.URL.Path == "/tokenize" {
-					mu.Lock()
-					asked[string(body)]++
-					mu.Unlock()
-					if silent {
-						http.NotFound(w, r)
-						return
-					}
-				}
-				h.ServeHTTP(w, r)
-			})
-		}))
+		cfg := plan(t, endpoint(t, watching(countedOnce(t, asked, silent))))
+		cfg.Steps[0].Requests = readAhead + 40
 		cfg.Dataset = dataset.Config{Kind: dataset.ShareGPT, Path: filepath.Join(t.TempDir(), "sharegpt.json")}
 		_ = os.WriteFile(cfg.Dataset.Path, []byte(`{"conversations":[{"value":"How do tides come and go?"},{"value":"By the pull of the moon."}]}
 {"conversations":[{"value":"And which winds blow at sea?"},{"value":"By the pull of the moon."}]}`), 0o600)
-		if result, err := Run(t.Context(), cfg); err != nil || result.Succeeded != 20 {
+		if result, err := Run(t.Context(), cfg); err != nil || result.Succeeded != readAhead+40+10 {
 			t.Fatalf("%+v %v", result, err)
 		}
 		counts, want := slices.Sorted(maps.Values(asked)), []int{1, 1, 1} // two questions and an answer
@@ -340,24 +310,6 @@ func TestTextsAreCountedOnce(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, counts); diff != "" {
 			t.Errorf("a server that does not count: %t; how often each text is asked for (-want +got):\n%s", silent, diff)
-		}
-	}
-}
-
-// A trace of which only a part was asked for is said to be cut.
-func TestCutTrace(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "trace.csv")
-	_ = os.WriteFile(path, []byte("TIMESTAMP,ContextTokens,GeneratedTokens\n1,20,3\n1,30,4\n1,40,5\n"), 0o600)
-	for requests, want := range map[int]runlog.DatasetCount{2: {Prompts: 2, Cut: true}, 3: {Prompts: 3}, 1000: {Prompts: 3}} {
-		cfg := plan(t, endpoint(t, nil))
-		cfg.Steps = []runlog.Step{{Arrival: runlog.ArrivalReplay, Requests: requests, Timeout: 30 * time.Second}}
-		cfg.Dataset = dataset.Config{Kind: dataset.Replay, Path: path, TokenIDs: true, Trace: dataset.Trace{Second: 1, Block: 16}}
-		var w watcher
-		if _, err := Run(t.Context(), cfg, &w); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, w.ended[0].Dataset); diff != "" {
-			t.Errorf("%d requests of a trace of 3 (-want +got):\n%s", requests, diff)
 		}
 	}
 }

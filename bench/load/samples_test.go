@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -206,16 +205,17 @@ func TestStepIsSampledToItsEnd(t *testing.T) {
 // is from before its first request, the last from after its last. A source that stops to
 // answer is told.
 func TestSamplesCoverTheStep(t *testing.T) {
-	var scrapes atomic.Int32
-	cfg := plan(t, endpoint(t, func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/metrics" && scrapes.Add(1) > 3 {
-				http.Error(w, "no more", http.StatusInternalServerError)
-				return
-			}
-			h.ServeHTTP(w, r)
-		})
-	}))
+	scrapes := 0
+	cfg := plan(t, endpoint(t, watching(func(w http.ResponseWriter, r *http.Request, _ []byte) bool {
+		if r.URL.Path == "/metrics" {
+			scrapes++
+		}
+		isOver := r.URL.Path == "/metrics" && scrapes > 3
+		if isOver {
+			http.Error(w, "no more", http.StatusInternalServerError)
+		}
+		return isOver
+	})))
 	s, err := Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +28,23 @@ import (
 func endpoint(t *testing.T, wrap func(http.Handler) http.Handler) string {
 	t.Helper()
 	return serveModel(t, fakevllm.Config{Speed: 200, MeanOutputTokens: 8}, wrap)
+}
+
+// watching shows each request and its body to see, one at a time, which may answer it itself.
+func watching(see func(w http.ResponseWriter, r *http.Request, body []byte) (isAnswered bool)) func(http.Handler) http.Handler {
+	var mu sync.Mutex
+	return func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			mu.Lock()
+			isAnswered := see(w, r, body)
+			mu.Unlock()
+			if !isAnswered {
+				h.ServeHTTP(w, r)
+			}
+		})
+	}
 }
 
 func serveModel(t *testing.T, cfg fakevllm.Config, wrap func(http.Handler) http.Handler) string {
@@ -177,41 +193,15 @@ func TestRefusedBeforehand(t *testing.T) {
 	}
 }
 
-// A failure limit ends the whole sweep: more users would fail more.
-func TestFailureLimitEndsTheSweep(t *testing.T) {
-	cfg := plan(t, endpoint(t, nil)+"/fault/http_500")
-	cfg.Run.Model = "qwen2.5"
-	for i := range cfg.Steps {
-		cfg.Steps[i].MaxFailureRatio, cfg.Steps[i].Requests = 0.5, 100
-	}
-	result, err := Run(t.Context(), cfg)
-	if err != nil || result.Stop != runlog.StopFailureRatio || result.Succeeded != 0 {
-		t.Errorf("%+v %v", result, err)
-	}
-	_, order, _ := kinds(t, cfg.Folder)
-	want := []string{"step", "request", "step end", "run end, failure_ratio"}
-	if diff := cmp.Diff(want, order); diff != "" {
-		t.Errorf("log (-want +got):\n%s", diff)
-	}
-}
-
-// without is an endpoint that answers 404 at a path.
-func without(t *testing.T, path string) string {
-	t.Helper()
-	return endpoint(t, func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == path {
-				http.NotFound(w, r)
-				return
-			}
-			h.ServeHTTP(w, r)
-		})
-	})
-}
-
 // A list of models that cannot be had is no reason to stop where a model is named.
 func TestNoListOfModels(t *testing.T) {
-	cfg := plan(t, without(t, "/v1/models"))
+	cfg := plan(t, endpoint(t, watching(func(w http.ResponseWriter, r *http.Request, _ []byte) bool {
+		isAsked := r.URL.Path == "/v1/models"
+		if isAsked {
+			http.NotFound(w, r)
+		}
+		return isAsked
+	})))
 	if _, err := Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "for its models: http_4xx") || !strings.HasSuffix(err.Error(), "; name one with --model") {
 		t.Errorf("without a model: %v", err)
 	}
@@ -245,26 +235,21 @@ func TestFolders(t *testing.T) {
 // none of the measured ones shares, and are in no figure and no log; that they fail is
 // only noted.
 func TestWarmUp(t *testing.T) {
-	var mu sync.Mutex
 	var prompts []string
 	fail := false
-	cfg := plan(t, endpoint(t, func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.HasSuffix(r.URL.Path, "/completions") {
-				body, _ := io.ReadAll(r.Body)
-				var q struct{ Prompt json.RawMessage }
-				_ = json.Unmarshal(body, &q)
-				mu.Lock()
-				defer mu.Unlock()
-				if prompts = append(prompts, string(q.Prompt)); fail && len(prompts) <= 3 {
-					http.Error(w, "not yet", http.StatusServiceUnavailable)
-					return
-				}
-				r.Body = io.NopCloser(bytes.NewReader(body))
-			}
-			h.ServeHTTP(w, r)
-		})
-	}))
+	cfg := plan(t, endpoint(t, watching(func(w http.ResponseWriter, r *http.Request, body []byte) bool {
+		if !strings.HasSuffix(r.URL.Path, "/completions") {
+			return false
+		}
+		var q struct{ Prompt json.RawMessage }
+		_ = json.Unmarshal(body, &q)
+		prompts = append(prompts, string(q.Prompt))
+		refuses := fail && len(prompts) <= 3
+		if refuses {
+			http.Error(w, "not yet", http.StatusServiceUnavailable)
+		}
+		return refuses
+	})))
 	cfg.Steps = cfg.Steps[:1]
 	cfg.Steps[0].Warmups = 3
 	cfg.Run.ReusePrompts = true
@@ -286,28 +271,6 @@ func TestWarmUp(t *testing.T) {
 		if fail != strings.HasPrefix(strings.Join(result.Notes, ""), note) {
 			t.Errorf("notes %q", result.Notes)
 		}
-	}
-}
-
-// Recorded texts are counted before the first step begins, and never again.
-func TestRecordsAreCountedBefore(t *testing.T) {
-	var begun atomic.Bool
-	cfg := plan(t, endpoint(t, func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			begun.CompareAndSwap(false, strings.HasSuffix(r.URL.Path, "/completions"))
-			if r.URL.Path != "/tokenize" {
-				h.ServeHTTP(w, r)
-			} else if _, _ = io.WriteString(w, `{"tokens":[1,2,3,4,5]}`); begun.Load() {
-				t.Error("a text is counted beside the load")
-			}
-		})
-	}))
-	cfg.Steps[0].Requests = readAhead + 40
-	cfg.Dataset = dataset.Config{Kind: dataset.ShareGPT, Path: filepath.Join(t.TempDir(), "sharegpt.json")}
-	record := `{"conversations":[{"value":"How do tides work?"},{"value":"By the moon."}]}` + "\n"
-	_ = os.WriteFile(cfg.Dataset.Path, []byte(strings.Repeat(record, cfg.Steps[0].Requests)), 0o600)
-	if result, err := Run(t.Context(), cfg); err != nil || result.Succeeded != cfg.Steps[0].Requests+10 {
-		t.Errorf("%+v %v", result, err)
 	}
 }
 

@@ -199,30 +199,41 @@ func TestFailuresCostNothingElse(t *testing.T) {
 	})
 }
 
-func TestUsersStartOverTheRamp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		step := runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 4, Requests: 6, RampUp: 2 * time.Second}
-		r := do(t.Context(), t, step, &prompts{}, &standIn{takes: always(1200 * time.Millisecond)})
-		const ms = time.Millisecond
-		want := []time.Duration{0, 500 * ms, 1000 * ms, 1200 * ms, 1500 * ms, 1700 * ms}
-		if diff := gocmp.Diff(want, r.starts()); diff != "" {
-			t.Error(diff)
-		}
-	})
-}
-
-func TestRequestsAreSentWhenDue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		step := runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 20, Requests: 200}
-		// Each takes far longer than the gaps: the server must not slow them down.
-		r := do(t.Context(), t, step, &prompts{}, &standIn{takes: always(time.Minute)})
-		if diff := gocmp.Diff(instants(step, 1, 200), r.starts()); diff != "" {
-			t.Error(diff)
-		}
-		if r.end.Succeeded != 200 || r.end.Stop != runlog.StopRequests || r.err != nil {
-			t.Errorf("%+v, error %v", r.end, r.err)
-		}
-	})
+// However long answers take, requests are sent when they are due, and a step ends with the last of them.
+func TestWhenRequestsAreSent(t *testing.T) {
+	const second = time.Second
+	poisson := runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 20, Requests: 200}
+	recorded := []time.Duration{0, 0, second, 90 * second}
+	for name, tt := range map[string]struct {
+		step  runlog.Step
+		at    []time.Duration // of prompts that end
+		takes time.Duration
+		want  []time.Duration
+		stop  runlog.Stop
+	}{
+		"users, over the ramp": {
+			runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 4, Requests: 6, RampUp: 2 * second},
+			nil, 1200 * time.Millisecond,
+			[]time.Duration{0, second / 2, second, 1200 * time.Millisecond, 1500 * time.Millisecond, 1700 * time.Millisecond},
+			runlog.StopRequests,
+		},
+		"a rate that the server must not slow down": {poisson, nil, time.Minute, instants(poisson, 1, 200), runlog.StopRequests},
+		"a replay":                   {runlog.Step{Arrival: runlog.ArrivalReplay}, recorded, 10 * second, recorded, runlog.StopDataset},
+		"a part of a replay":         {runlog.Step{Arrival: runlog.ArrivalReplay, Requests: 3}, recorded, 10 * second, recorded[:3], runlog.StopRequests},
+		"users who all find the end": {runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8}, make([]time.Duration, 8), second, make([]time.Duration, 8), runlog.StopDataset},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := do(t.Context(), t, tt.step, &prompts{at: tt.at}, &standIn{takes: always(tt.takes)})
+				if diff := gocmp.Diff(tt.want, r.starts()); diff != "" {
+					t.Error(diff)
+				}
+				if r.end.Succeeded != len(tt.want) || r.end.Stop != tt.stop || r.err != nil {
+					t.Errorf("%+v, error %v", r.end, r.err)
+				}
+			})
+		})
+	}
 }
 
 // Who waits for a turn gets it when another leaves.
@@ -300,28 +311,21 @@ func TestAClockThatIsSet(t *testing.T) {
 func TestALateClientDropsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n, gap = readAhead + 100, time.Millisecond
-		step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1000, Requests: n}
-		r := do(t.Context(), t, step, &prompts{pause: time.Second, quick: readAhead}, &standIn{takes: always(time.Second)})
-		for _, q := range r.requests {
-			if got, want := q.Trace.Planned.Sub(r.requests[0].Trace.Planned), time.Duration(q.Seq)*gap; got != want {
-				t.Fatalf("request %d was planned for %s, want %s", q.Seq, got, want)
+		for _, step := range []runlog.Step{{Requests: n}, {Duration: n * gap}} {
+			step.Arrival, step.Rate = runlog.ArrivalConstant, 1000
+			r := do(t.Context(), t, step, &prompts{pause: time.Second, quick: readAhead}, &standIn{takes: always(time.Second)})
+			for _, q := range r.requests {
+				if got, want := q.Trace.Planned.Sub(r.requests[0].Trace.Planned), time.Duration(q.Seq)*gap; got != want {
+					t.Fatalf("request %d was planned for %s, want %s", q.Seq, got, want)
+				}
+				made := time.Duration(q.Seq-readAhead+1) * time.Second
+				if got, want := q.Trace.Started.Sub(q.Trace.Planned), max(0, made-time.Duration(q.Seq)*gap); got != want || q.Queued != 0 {
+					t.Fatalf("request %d: late by %s, queued for %s, want %s and 0s", q.Seq, got, q.Queued, want)
+				}
 			}
-			made := time.Duration(q.Seq-readAhead+1) * time.Second
-			if got, want := q.Trace.Started.Sub(q.Trace.Planned), max(0, made-time.Duration(q.Seq)*gap); got != want || q.Queued != 0 {
-				t.Fatalf("request %d: late by %s, queued for %s, want %s and 0s", q.Seq, got, q.Queued, want)
+			if r.err != nil || r.end.Succeeded != n || r.end.Attempted != n {
+				t.Errorf("error %v, %+v", r.err, r.end)
 			}
-		}
-	})
-}
-
-func TestALateClientDropsNothingOfADuration(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const n = readAhead + 100
-		step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1000, Duration: n * time.Millisecond}
-		r := do(t.Context(), t, step, &prompts{pause: time.Second, quick: readAhead}, &standIn{takes: always(time.Second)})
-		want := runlog.StepEnd{Stop: runlog.StopDuration, Account: runlog.Account{Attempted: n, Succeeded: n}}
-		if diff := gocmp.Diff(want, r.account()); diff != "" || r.err != nil {
-			t.Errorf("error %v\n%s", r.err, diff)
 		}
 	})
 }
@@ -337,38 +341,6 @@ func TestPromptsAreMadeBeforeTheClockStarts(t *testing.T) {
 			t.Errorf("the clock started after %s, and the last request after %s", got, r.starts()[19])
 		}
 	})
-}
-
-func TestReplay(t *testing.T) {
-	at := []time.Duration{0, 0, time.Second, 90 * time.Second}
-	for _, tc := range []struct {
-		requests int
-		want     runlog.StepEnd
-	}{
-		{0, runlog.StepEnd{Stop: runlog.StopDataset, Account: runlog.Account{Attempted: 4, Succeeded: 4}}},
-		{3, runlog.StepEnd{Stop: runlog.StopRequests, Account: runlog.Account{Attempted: 3, Succeeded: 3}}},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			step := runlog.Step{Arrival: runlog.ArrivalReplay, Requests: tc.requests}
-			r := do(t.Context(), t, step, &prompts{at: at}, &standIn{takes: always(10 * time.Second)})
-			if diff := gocmp.Diff(at[:tc.want.Attempted], r.starts()); diff != "" {
-				t.Error(diff)
-			}
-			if diff := gocmp.Diff(tc.want, r.account()); diff != "" || r.err != nil {
-				t.Errorf("error %v\n%s", r.err, diff)
-			}
-		})
-	}
-}
-
-// Users who all find the end of the prompts end the step when what they sent is over.
-func TestUsersAtTheEndOfPrompts(t *testing.T) {
-	step := runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8}
-	r := do(t.Context(), t, step, &prompts{at: make([]time.Duration, 40)}, &standIn{takes: always(time.Millisecond)})
-	want := runlog.StepEnd{Stop: runlog.StopDataset, Account: runlog.Account{Attempted: 40, Succeeded: 40}}
-	if diff := gocmp.Diff(want, r.account()); diff != "" || r.err != nil {
-		t.Errorf("error %v\n%s", r.err, diff)
-	}
 }
 
 // A short file is read through many times before the first request: told is how often

@@ -121,9 +121,9 @@ func TestFailuresThatEndAStep(t *testing.T) {
 
 		"unreachable from the start": {half, failing(connect, 0, 100), runlog.StepEnd{Stop: runlog.StopUnreachable, Account: runlog.Account{Failed: failed{connect: 20}}}},
 		"unreachable in mid-run": {
-			runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 50, Requests: 10000},
+			runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 50, RampUp: time.Second, Requests: 10000},
 			failing(connect, 500, 10000),
-			runlog.StepEnd{Stop: runlog.StopUnreachable, Account: runlog.Account{Succeeded: 500, Failed: failed{connect: 250}}},
+			runlog.StepEnd{Stop: runlog.StopUnreachable, Account: runlog.Account{Succeeded: 500, Failed: failed{connect: 201}}},
 		},
 		"unreachable for different reasons": {
 			runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 0.1},

@@ -53,14 +53,3 @@ func TestParseEndpointRefuses(t *testing.T) {
 		}
 	}
 }
-
-// TestTargetName: a probe without a name, a load test and a report of the same endpoint have the same name.
-func TestTargetName(t *testing.T) {
-	for endpoint, want := range map[string]string{
-		"http://h": "h:80", "https://h/llm": "h:443", "http://h:8000/v1": "h:8000", "http://[::1]": "[::1]:80", "no URL": "no URL",
-	} {
-		if got := TargetName(endpoint); got != want {
-			t.Errorf("TargetName(%q) = %q, want %q", endpoint, got, want)
-		}
-	}
-}

@@ -3,6 +3,7 @@ package openai
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -54,6 +55,13 @@ func TestTimeouts(t *testing.T) {
 			}
 		}
 	}
+	noise := func(c net.Conn) {
+		for {
+			if _, err := io.WriteString(c, ": noise\n"); err != nil {
+				return
+			}
+		}
+	}
 	tests := map[string]struct {
 		serve func(c net.Conn)
 		want  Reason
@@ -70,33 +78,33 @@ func TestTimeouts(t *testing.T) {
 		"half an event, for long":   {func(c net.Conn) { pause(second); say(c, okHead, events(word), "data: {"); hold(c) }, ReasonStalled, 31 * second, second},
 		"aborted, then nothing":     {func(c net.Conn) { pause(second); say(c, okHead, events(word, finished("abort"))); hold(c) }, ReasonStreamError, 31 * second, 0},
 		"end mark, connection kept": {func(c net.Conn) { pause(second); say(c, okHead, events(word, done)); hold(c) }, "", second, second},
+		"end mark, then noise":      {func(c net.Conn) { pause(second); say(c, okHead, events(word, done)); noise(c) }, "", second, second},
 		"error object, kept open":   {func(c net.Conn) { pause(second); say(c, okHead, events(`{"error":"x"}`)); hold(c) }, ReasonStreamError, second, 0},
 		"a slow error's body":       {func(c net.Conn) { say(c, "HTTP/1.1 500 No\r\n\r\nbroken"); hold(c) }, ReasonHTTP5xx, 5 * second, 0},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := pipeClient(t, false, tt.serve)
-				start := time.Now()
-				tr := c.Stream(t.Context(), Request{Timeout: 120 * second, IdleTimeout: 30 * second})
-				if waited := time.Since(start); waited != tt.end {
-					t.Errorf("returned after %v, want %v", waited, tt.end)
-				}
-				var got Reason
-				if tr.Failure != nil {
-					got = tr.Failure.Reason
-				}
-				if got != tt.want || tr.End != tt.end {
-					t.Errorf("failure %v at %v, want %q at %v", tr.Failure, tr.End, tt.want, tt.end)
-				}
-				if ttft, _ := TTFT(tr); ttft != tt.ttft {
-					t.Errorf("TTFT %v, want %v", ttft, tt.ttft)
-				}
-				if _, ok := E2E(tr); ok != (tt.want == "") {
-					t.Errorf("an E2E sample: %v", ok)
-				}
+		// With KeepAlive, a response that does not end after the end mark costs the connection and a moment, not the result.
+		for keepAlive, drain := range map[bool]time.Duration{false: 0, true: drainTime} {
+			t.Run(fmt.Sprintf("%s, keep alive %v", name, keepAlive), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := pipeClient(t, keepAlive, tt.serve)
+					start := time.Now()
+					tr := c.Stream(t.Context(), Request{Timeout: 120 * second, IdleTimeout: 30 * second})
+					if waited := time.Since(start); waited < tt.end || waited > tt.end+drain {
+						t.Errorf("returned after %v, want %v", waited, tt.end)
+					}
+					if reasonOf(tr.Failure) != tt.want || tr.End != tt.end {
+						t.Errorf("failure %v at %v, want %q at %v", tr.Failure, tr.End, tt.want, tt.end)
+					}
+					if ttft, _ := TTFT(tr); ttft != tt.ttft {
+						t.Errorf("TTFT %v, want %v", ttft, tt.ttft)
+					}
+					if _, ok := E2E(tr); ok != (tt.want == "") {
+						t.Errorf("an E2E sample: %v", ok)
+					}
+				})
 			})
-		})
+		}
 	}
 }
 
@@ -134,34 +142,6 @@ func TestCanceled(t *testing.T) {
 			}
 		})
 	})
-}
-
-// With KeepAlive, a server that does not end its response after the end mark
-// costs the connection and a moment, not the result.
-func TestDrainIsBounded(t *testing.T) {
-	for name, frame := range map[string]func(c net.Conn){
-		"nothing follows": func(c net.Conn) { time.Sleep(time.Second); say(c, okHead, events(word, done)); hold(c) },
-		"noise follows": func(c net.Conn) {
-			time.Sleep(time.Second)
-			say(c, okHead, events(word, done))
-			for {
-				if _, err := io.WriteString(c, ": noise\n"); err != nil {
-					return
-				}
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := pipeClient(t, true, frame)
-				start := time.Now()
-				tr := c.Stream(t.Context(), Request{Timeout: time.Minute, IdleTimeout: time.Minute})
-				if tr.Failure != nil || tr.End != time.Second || time.Since(start) > time.Second+drainTime {
-					t.Errorf("failure %v at %v, returned after %v", tr.Failure, tr.End, time.Since(start))
-				}
-			})
-		})
-	}
 }
 
 // An idle connection is given up before a common server does, which would cost

@@ -111,11 +111,7 @@ func TestTLS(t *testing.T) {
 				}
 				for i := range times {
 					tr := c.Stream(t.Context(), Request{Timeout: patience})
-					var got Reason
-					if tr.Failure != nil {
-						got = tr.Failure.Reason
-					}
-					if got != tt.want {
+					if reasonOf(tr.Failure) != tt.want {
 						t.Fatalf("request %d: failure %v, want %q", i, tr.Failure, tt.want)
 					}
 					if tt.want == "" && !tr.Reused && tr.Phases.TLS <= 0 {
@@ -146,12 +142,8 @@ func TestFilesAreReadAgain(t *testing.T) {
 	}}})
 	want := func(what string, want Reason) {
 		t.Helper()
-		var got Reason
-		if f := c.Stream(t.Context(), Request{Timeout: patience}).Failure; f != nil {
-			got = f.Reason
-		}
-		if got != want {
-			t.Errorf("%s: failure %q, want %q", what, got, want)
+		if f := c.Stream(t.Context(), Request{Timeout: patience}).Failure; reasonOf(f) != want {
+			t.Errorf("%s: failure %v, want %q", what, f, want)
 		}
 	}
 	want("wrong client certificate", ReasonTLS)

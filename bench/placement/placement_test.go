@@ -3,32 +3,15 @@ package placement
 import (
 	"encoding/json"
 	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/docs/expositiontest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
-}
 
 func text(t *testing.T, r *Result) string {
 	t.Helper()
@@ -69,8 +52,8 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name+".txt", text(t, r))
-			golden(t, name+".json", string(object)+"\n")
+			expositiontest.Golden(t, "testdata/"+name+".txt", text(t, r), *update)
+			expositiontest.Golden(t, "testdata/"+name+".json", string(object)+"\n", *update)
 		})
 	}
 }
@@ -131,7 +114,6 @@ func TestDevices(t *testing.T) {
 	p := two(0, 0, 1, 1)
 	p.cards("metax", 0)
 	p.add("numa_node", 0, "vendor", "metax", "device", "1.1")
-	p.add("probe_target_device_info", 1, "target", "main", "vendor", "ascend", "device", "2")
 	m := Read(p)
 	cards := func(m *Machine, err error) string {
 		if err != nil {
@@ -162,30 +144,6 @@ func TestDevices(t *testing.T) {
 		if _, err := ParseDevices(text); err == nil {
 			t.Errorf("%q is taken", text)
 		}
-	}
-	chosen, err := m.ServingCards("main")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := cards(m.WithCards(chosen)); got != "ascend 2" {
-		t.Error(got)
-	}
-	if _, err := m.ServingCards("other"); err == nil || err.Error() != `the exporter's page does not say which cards serve "other"` {
-		t.Error(err)
-	}
-}
-
-// Of two servers, the one whose cards are asked for gets the binding to their node, and
-// the other's processes are not its business.
-func TestBindingOfSomeCards(t *testing.T) {
-	p := two(0, 0, 1, 1).with(holder{"ascend", "1", "a", []string{"0"}, "0-7", "0-1"}).with(holder{"ascend", "2", "b", []string{"2"}, "4-7", "1"})
-	m, err := Read(p).WithCards(func(id CardID) bool { return id.Device == "2" || id.Device == "3" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := Judge(m)
-	if placed := r.Placed(); placed == nil || !*placed || len(r.Processes) != 1 || r.Binding.Numactl != "numactl --cpunodebind=1 --membind=1" {
-		t.Errorf("%+v", r)
 	}
 }
 

@@ -61,38 +61,3 @@ func TestMistakes(t *testing.T) {
 		})
 	}
 }
-
-// A file that requests need and that is not there is no error of the configuration,
-// since it may come, but CheckFiles names it.
-func TestCheckFiles(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "key"), "sk-1")
-	tests := map[string]struct {
-		http string
-		want int // files that cannot be read
-	}{
-		"nothing named": {"{}", 0},
-		"all there":     {"{authorization: {credentials_file: key}, http_headers: {X-Team: {files: [key]}}}", 0},
-		"credentials":   {"{authorization: {credentials_file: none}}", 1},
-		"header":        {"{http_headers: {X-Key: {files: [none]}}}", 1},
-		"client secret": {"{oauth2: {client_id: i, token_url: 'http://h/', client_secret_file: ./none}}", 1},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			file, err := readText(t, "probes: [{url: 'http://h:1',\n http: "+tt.http+"}]", dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var want, got []string
-			for range tt.want {
-				want = append(want, fmt.Sprintf(`%s/probes.yml:1: http: open %s/none: no such file or directory`, dir, dir))
-			}
-			for _, err := range file.Unreadable {
-				got = append(got, err.Error())
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("errors (-want +got):\n%s", diff)
-			}
-		})
-	}
-}

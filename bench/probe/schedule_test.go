@@ -151,11 +151,3 @@ func TestShutdown(t *testing.T) {
 		}
 	})
 }
-
-func targetNames(p *Prober) []string {
-	var names []string
-	for _, target := range p.Targets() {
-		names = append(names, target.Name())
-	}
-	return names
-}

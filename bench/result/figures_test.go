@@ -2,7 +2,6 @@ package result
 
 import (
 	"math"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,58 +10,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
-
-// TestFirstRequestsHang is what made evalscope-perf lose its own users: the first
-// requests run into the timeout. It must cost those and nothing else.
-func TestFirstRequestsHang(t *testing.T) {
-	const users, n, hang = 16, 1000, 12
-	requests := closedLoop(users, n, func(i int, start time.Duration) runlog.Request {
-		if i < hang {
-			return failed(start, 30*time.Second, openai.ReasonTimeoutFirstToken)
-		}
-		return answered(start, 100, 50, 300*time.Millisecond, 2*time.Second)
-	})
-	r, err := reportOf(t, Options{}, newMemlog("a").step(closed(users, n), requests, false).ended())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := r.Steps[0]
-	want := runlog.Account{Attempted: n, Succeeded: n - hang, Failed: map[openai.Reason]int{openai.ReasonTimeoutFirstToken: hang}}
-	if diff := cmp.Diff(want, s.Account); diff != "" {
-		t.Errorf("account (-want +got):\n%s", diff)
-	}
-	if s.Account.FailureRatio() != 0.012 || s.Whole.Account.FailureRatio() != 0.012 {
-		t.Errorf("failure ratio %v, of the whole step %v, want 0.012", s.Account.FailureRatio(), s.Whole.Account.FailureRatio())
-	}
-	if s.Whole.Of(E2E).Count != n-hang || s.Whole.Completed != n-hang || s.Whole.OutputTokens != 50*(n-hang) {
-		t.Errorf("%d latencies, %d completed, %d tokens of %d answers", s.Whole.Of(E2E).Count, s.Whole.Completed, s.Whole.OutputTokens, n-hang)
-	}
-	// All users stay: the failing ones were in flight for their 30 s.
-	if s.Checks.Achieved < 15.999 {
-		t.Errorf("%v of %d in flight", s.Checks.Achieved, users)
-	}
-	if !strings.HasPrefix(strings.Join(s.Warnings, "\n"), "12 of 1000 requests failed (timeout_first_token 12)") {
-		t.Errorf("warnings %q", s.Warnings)
-	}
-}
-
-func TestKilledRun(t *testing.T) {
-	requests := closedLoop(2, 30, func(_ int, start time.Duration) runlog.Request {
-		return answered(start, 10, 4, time.Second, 2*time.Second)
-	})
-	log := newMemlog("a").step(closed(2, 100), requests, true)
-	r, err := reportOf(t, Options{}, log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := r.Steps[0]
-	if r.Complete || s.Stop != "" || s.Account.Attempted != 30 || s.Whole.OutputTokens != 120 {
-		t.Errorf("complete %v, stop %q, account %+v, %d tokens", r.Complete, s.Stop, s.Account, s.Whole.OutputTokens)
-	}
-	if notes := r.Notes(); len(notes) != 1 || !strings.HasPrefix(notes[0], "A log has no end") {
-		t.Errorf("notes %q", notes)
-	}
-}
 
 // TestLostLine has a request whose line could not be read.
 func TestLostLine(t *testing.T) {
@@ -87,11 +34,7 @@ func TestNothingToReport(t *testing.T) {
 // and no figures, and that requests withdrawn before they were sent are in it.
 func TestNeverSent(t *testing.T) {
 	withdrawn := runlog.Request{Never: true, Trace: openai.Trace{Failure: &openai.Failure{Reason: openai.ReasonCanceled}}}
-	r, err := reportOf(t, Options{}, newMemlog("a").step(closed(2, 2), []runlog.Request{withdrawn, withdrawn}, false).ended())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := r.Steps[0]
+	s := stepOf(t, Options{}, newMemlog("a").step(closed(2, 2), []runlog.Request{withdrawn, withdrawn}, false).ended())
 	if diff := cmp.Diff(runlog.Account{Attempted: 2, Canceled: 2}, s.Account); diff != "" {
 		t.Errorf("account (-want +got):\n%s", diff)
 	}

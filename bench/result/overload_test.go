@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -33,17 +31,6 @@ func queued(n, places int, gap, takes func() time.Duration) []runlog.Request {
 }
 
 func always(d time.Duration) func() time.Duration { return func() time.Duration { return d } }
-
-// TestRateOverCapacity sends 10 a second to a server that answers 5.
-func TestRateOverCapacity(t *testing.T) {
-	step := runlog.Step{Started: noon, Arrival: runlog.ArrivalConstant, Rate: 10}
-	requests := queued(400, 1, always(100*time.Millisecond), always(200*time.Millisecond))
-	s := stepOf(t, Options{}, newMemlog("a").step(step, requests, false).ended())
-	want := []string{"No steady state (the server did not keep up with the rate, so requests piled up: lower it): all figures are of the whole step, ramp and drain included."}
-	if diff := cmp.Diff(want, s.Warnings); diff != "" || s.Steady != nil || !s.Overloaded() {
-		t.Errorf("not steady as %q, warnings (-want +got):\n%s", s.NotSteady, diff)
-	}
-}
 
 // TestPilesUp draws many loads: those that a server can bear must stay steady,
 // whatever chance does to arrivals and answers, and those it cannot must not.

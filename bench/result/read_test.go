@@ -81,11 +81,7 @@ func TestMachinesAreOneLoad(t *testing.T) {
 		logs = append(logs, log.step(runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Requests: 5, Started: at(start)}, requests, false).ended())
 	}
 	for _, order := range [][]*memlog{{logs[0], logs[1], logs[2]}, {logs[2], logs[1], logs[0]}} {
-		r, err := reportOf(t, Options{}, order...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := r.Steps[0]
+		s := stepOf(t, Options{}, order...)
 		if s.Name != "3 req/s" || s.Rate != 3 || s.Requests != 15 || !s.Started.Equal(noon) || s.Account.Attempted != 19 {
 			t.Errorf("step %q of rate %v, %d requests, %d attempted, from %v", s.Name, s.Rate, s.Requests, s.Account.Attempted, s.Started)
 		}
@@ -101,11 +97,7 @@ func TestOneMachineWasInterrupted(t *testing.T) {
 		log.end(closed(1, 3), requests, stop)
 		logs = append(logs, log.ended())
 	}
-	r, err := reportOf(t, Options{}, logs...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := r.Steps[0].Stop; got != runlog.StopInterrupted {
+	if got := stepOf(t, Options{}, logs...).Stop; got != runlog.StopInterrupted {
 		t.Errorf("stop %q, want %q", got, runlog.StopInterrupted)
 	}
 }

@@ -1,7 +1,6 @@
 package result
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -11,12 +10,8 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// Logs of 18 conversations of 2 to 4 turns, 4 at once, with the stand-in server: with a
-// prefix cache of 160 blocks, and of half as many.
-const (
-	talkLog     = "testdata/conversations.jsonl"
-	talkHalfLog = "testdata/conversations-half.jsonl"
-)
+// talkLog is of 18 conversations of 2 to 4 turns, 4 at once, with the stand-in server.
+const talkLog = "testdata/conversations.jsonl"
 
 // naiveTalk is a log of conversations, read without the report's code.
 type naiveTalk struct {
@@ -24,10 +19,10 @@ type naiveTalk struct {
 	begin, end map[int]time.Time // of conversations
 }
 
-func readTalk(t *testing.T, path string) naiveTalk {
+func readTalk(t *testing.T) naiveTalk {
 	t.Helper()
 	n := naiveTalk{begin: map[int]time.Time{}, end: map[int]time.Time{}}
-	_, err := runlog.Read(path, func(r runlog.Record) error {
+	_, err := runlog.Read(talkLog, func(r runlog.Record) error {
 		if q := r.Request; q != nil {
 			n.requests = append(n.requests, *q)
 			if q.Turn == 1 {
@@ -89,7 +84,12 @@ func (n naiveTalk) sent(w Window, isWanted func(turn int) bool) (ttft, tpot []fl
 }
 
 func TestTurnsAgainstTheNaiveWay(t *testing.T) {
-	naive, got := readTalk(t, talkLog), talkStep(t, talkLog)
+	naive := readTalk(t)
+	r, err := Read(Options{}, talkLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := r.Steps[0]
 	ps := Options{}.withDefaults([]runlog.Run{{}}).computed
 	w := naive.window(4)
 	if got.Steady == nil || got.Steady.Window != w || got.Conversations != 18 {
@@ -109,40 +109,6 @@ func TestTurnsAgainstTheNaiveWay(t *testing.T) {
 	for key, samples := range map[Key][]float64{TTFTFirst: first, TTFTLater: later} {
 		if diff := cmp.Diff(naiveDistribution(samples, nil, ps), got.Steady.Of(key), figuresOnly); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", key, diff)
-		}
-	}
-}
-
-func talkStep(t *testing.T, path string) Step {
-	t.Helper()
-	r, err := Read(Options{}, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r.Steps[0]
-}
-
-// TestCacheAgainstTheNaiveWay counts the hits that were possible and told, and holds that
-// a cache that forgets is noticed.
-func TestCacheAgainstTheNaiveWay(t *testing.T) {
-	for path, isForgotten := range map[string]bool{talkLog: false, talkHalfLog: true} {
-		var possible, told, of int64
-		for _, r := range readTalk(t, path).requests {
-			for block := 16; block <= r.SharedTokens && block < r.Trace.Usage.PromptTokens; block += 16 {
-				possible += 16
-			}
-			told += int64(*r.Trace.Usage.CachedTokens)
-			of += int64(r.Trace.Usage.PromptTokens)
-		}
-		share := func(n int64) *Hits { return &Hits{n, of, float64(n) / float64(of)} }
-		s := talkStep(t, path)
-		// The stand-in counts what it tells.
-		want := &Cache{BlockSize: 16, Possible: share(possible), Usage: share(told), Server: share(told)}
-		if diff := cmp.Diff(want, s.Cache); diff != "" {
-			t.Errorf("%s: cache (-want +got):\n%s", path, diff)
-		}
-		if all := strings.Join(s.Warnings, "\n"); strings.Contains(all, "too small for the prefixes") != isForgotten {
-			t.Errorf("%s: possible %v, told %v, warnings %q", path, s.Cache.Possible, s.Cache.Usage, s.Warnings)
 		}
 	}
 }

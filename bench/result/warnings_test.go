@@ -202,10 +202,7 @@ func TestWarnings(t *testing.T) {
 
 // What the first failure of each reason said is what an operator needs to mend it.
 func TestFailuresAreToldInTheirOwnWords(t *testing.T) {
-	log, step := newMemlog("a"), closed(4, 8)
-	requests := closedLoop(4, 8, func(_ int, start time.Duration) runlog.Request {
-		return answered(start, 10, 3, 200*time.Millisecond, time.Second)
-	})
+	requests := everySecond(8, time.Second)
 	for i, f := range []*openai.Failure{
 		{Reason: openai.ReasonHTTP4xx, Status: 404, Detail: "page not found"},
 		{Reason: openai.ReasonHTTP4xx, Status: 400, Detail: "another"},
@@ -214,10 +211,8 @@ func TestFailuresAreToldInTheirOwnWords(t *testing.T) {
 	} {
 		requests[i].Trace.Failure = f
 	}
-	log.begin(step, requests)
-	log.end(step, requests, runlog.StopRequests)
 	want := map[openai.Reason]string{openai.ReasonHTTP4xx: "status 404: page not found", openai.ReasonTLS: "certificate has expired"}
-	if diff := cmp.Diff(want, stepOf(t, Options{}, log).FailedAs); diff != "" {
+	if diff := cmp.Diff(want, stepOf(t, Options{}, newMemlog("a").step(closed(1, 8), requests, false)).FailedAs); diff != "" {
 		t.Errorf("first failures (-want +got):\n%s", diff)
 	}
 }

@@ -48,11 +48,7 @@ func TestSteadyWindow(t *testing.T) {
 		"nothing sent":             {step: closed(3, 20), why: "no request was sent"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := reportOf(t, Options{}, newMemlog("a").step(tt.step, tt.requests, false).ended())
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := r.Steps[0]
+			s := stepOf(t, Options{}, newMemlog("a").step(tt.step, tt.requests, false).ended())
 			if s.NotSteady != tt.why || (s.Steady == nil) != (tt.why != "") {
 				t.Fatalf("not steady %q, want %q", s.NotSteady, tt.why)
 			}
@@ -70,14 +66,8 @@ func TestSteadyWindow(t *testing.T) {
 // load is no longer what it was.
 func TestSteadyWindowOfMachines(t *testing.T) {
 	few, many := newMemlog("a").step(closed(1, 15), everySecond(15, time.Second), false), newMemlog("b").step(closed(1, 30), everySecond(30, time.Second), false)
-	r, err := reportOf(t, Options{}, few.ended(), many.ended())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s := r.Steps[0].Steady; s == nil || s.Window != (Window{noon, at(14 * time.Second)}) {
-		t.Errorf("steady %+v (%s), want until 14 s", s, r.Steps[0].NotSteady)
-	}
-	if got := r.Steps[0].Concurrency; got != 2 {
-		t.Errorf("concurrency %d, want 2", got)
+	s := stepOf(t, Options{}, few.ended(), many.ended())
+	if s.Steady == nil || s.Steady.Window != (Window{noon, at(14 * time.Second)}) || s.Concurrency != 2 {
+		t.Errorf("steady %+v (%s), want until 14 s; concurrency %d, want 2", s.Steady, s.NotSteady, s.Concurrency)
 	}
 }

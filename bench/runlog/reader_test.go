@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/docs/expositiontest"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -87,18 +88,7 @@ func TestSchema1(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile(golden, written, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(written)); diff != "" {
-		t.Errorf("what is written (-golden +now):\n%s", diff)
-	}
+	expositiontest.Golden(t, golden, string(written), *update)
 	got, damaged := readAll(t, golden)
 	if diff := cmp.Diff(append([]Record{{Run: &run}}, records...), got); diff != "" || damaged != 0 {
 		t.Errorf("%d damaged lines; (-written +read):\n%s", damaged, diff)

@@ -2,15 +2,10 @@ package show_test
 
 import (
 	"encoding/json"
-	"maps"
-	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -24,34 +19,6 @@ func TestEvalscopeWithoutStreaming(t *testing.T) {
 	text := rendered(t, renderings(r)["evalscope-closed.txt"])
 	if want := " Average package per request: 1.000\n Average package latency: 0.500\n"; !strings.Contains(text, want) {
 		t.Errorf("no %q in\n%s", want, text)
-	}
-}
-
-func TestVLLMResultHasItsKeys(t *testing.T) {
-	s := closed()
-	s.Percentiles = []float64{99}
-	var text strings.Builder
-	if err := show.VLLMResult(&text, sweep(), &s, allMetrics[:3]); err != nil {
-		t.Fatal(err)
-	}
-	want := strings.Fields(`date endpoint_type backend label model_id tokenizer_id num_prompts card tp
-		request_rate burstiness max_concurrency
-		duration completed failed total_input_tokens total_output_tokens request_throughput
-		request_goodput output_throughput total_token_throughput
-		max_output_tokens_per_s max_concurrent_requests rtfx latencies queue_times x`)
-	for _, name := range []string{"ttft", "tpot", "itl"} {
-		want = append(want, "mean_"+name+"_ms", "median_"+name+"_ms", "std_"+name+"_ms", "p99_"+name+"_ms")
-	}
-	got := map[string]any{}
-	if err := json.Unmarshal([]byte(text.String()), &got); err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(want)
-	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got))); diff != "" {
-		t.Errorf("keys (-want +got):\n%s", diff)
-	}
-	if got["request_rate"] != "inf" || got["request_goodput"] != nil || got["max_concurrency"] != 128.0 || math.Abs(got["p99_ttft_ms"].(float64)-720) > 1e-9 {
-		t.Errorf("read %v", got)
 	}
 }
 

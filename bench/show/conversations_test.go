@@ -2,14 +2,12 @@ package show_test
 
 import (
 	"io"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
+	"github.com/accelerator-exporter/accelerator_exporter/docs/expositiontest"
 )
 
 // TestConversationsAreShown: turns, cache hits and speculation are in every form.
@@ -22,21 +20,8 @@ func TestConversationsAreShown(t *testing.T) {
 	printed := func(format string) string {
 		return rendered(t, func(w io.Writer) error { return show.Print(w, format, r, nil) })
 	}
-	const golden = "testdata/conversations.txt"
-	got := printed("summary") + printed("checks")
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("text (-golden +now):\n%s", diff)
-	}
-	got = printed("json") + rendered(t, func(w io.Writer) error { return show.Page(w, r) })
+	expositiontest.Golden(t, "testdata/conversations.txt", printed("summary")+printed("checks"), *update)
+	got := printed("json") + rendered(t, func(w io.Writer) error { return show.Page(w, r) })
 	for _, want := range []string{`"turns": [`, `"block_size": 16`, "4 conversations", "Turns, steady part", "cache: possible 74 %, usage 68 %, server 68 %"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in JSON and page", want)

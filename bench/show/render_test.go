@@ -9,10 +9,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
+	"github.com/accelerator-exporter/accelerator_exporter/docs/expositiontest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -53,20 +52,7 @@ func rendered(t *testing.T, render func(io.Writer) error) string {
 func TestRenderings(t *testing.T) {
 	all := renderings(sweep())
 	for name, render := range all {
-		path := filepath.Join("testdata", "render", name)
-		got := rendered(t, render)
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s (-golden +now):\n%s", name, diff)
-		}
+		expositiontest.Golden(t, filepath.Join("testdata", "render", name), rendered(t, render), *update)
 	}
 	files, err := os.ReadDir(filepath.Join("testdata", "render"))
 	if err != nil {

@@ -69,6 +69,9 @@ func TestCacheHits(t *testing.T) {
 		}
 		fmt.Fprintf(&rows, `{"timestamp":%d,"input_length":%d,"output_length":2,"hash_ids":[%s]}`+"\n", i, turn*40+100, strings.Join(blocks, ","))
 	}
+	for range 2 { // of whole blocks, which are all there the second time: the last token is computed
+		fmt.Fprintln(&rows, `{"timestamp":120,"input_length":96,"output_length":2,"hash_ids":[1,2,9001,9002,9003,9004]}`)
+	}
 	if err := os.WriteFile(trace, []byte(rows.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -75,10 +76,7 @@ type found struct {
 	stdout, stderr string
 	folder         string
 	Capacity       *struct {
-		Value    *float64 `json:"value"`
-		AtLeast  bool     `json:"at_least"`
-		Finished bool     `json:"finished"`
-		Binding  string   `json:"binding"`
+		Value *float64 `json:"value"`
 	} `json:"capacity"`
 }
 
@@ -142,54 +140,36 @@ func TestCapacityOfUsers(t *testing.T) {
 	}
 }
 
-func TestCapacityThatIsNone(t *testing.T) {
-	t.Parallel()
-	s := &standIn{base: 200 * time.Millisecond}
-	f := searchCapacity(t.Context(), t, s.start(t), "--slo", "ttft:p90<20ms", "--max-concurrency", "2..8", "--quiet")
-	if f.code != exitNothing || !strings.Contains(f.stdout, "carries none: 2 users missed TTFT p90 (") || !strings.Contains(f.stdout, " ms of 20)") {
-		t.Errorf("exit %d\n%s\n%s", f.code, f.stdout, f.stderr)
-	}
-	if strings.Contains(f.stderr, "the objectives") {
-		t.Errorf("progress in spite of --quiet: %s", f.stderr)
-	}
-}
-
-func TestCapacityBeyondWhatIsTried(t *testing.T) {
-	t.Parallel()
-	for flags, want := range map[string]string{
-		"--max-concurrency 2..4":                                "4 users",
-		"--request-rate 3..6 --burstiness inf --num-prompts 24": "6 requests/s", // slow enough for a busy machine
+// What is known until a server does not answer any more, or the user has enough, is reported; a level without any text is
+// not held against its capacity.
+func TestCapacityThatIsNotFound(t *testing.T) {
+	const slow = 200 * time.Millisecond // for a busy machine
+	for name, tt := range map[string]struct {
+		server         *standIn
+		flags          string
+		code           int
+		stdout, stderr string // expressions
+	}{
+		"none":           {&standIn{base: slow}, "--slo ttft:p90<20ms --max-concurrency 2..8", exitNothing, `carries none: 2 users missed TTFT p90 \(\S+ ms of 20\)`, ""},
+		"all":            {&standIn{base: slow}, "--max-concurrency 2..4", exitMeasured, "carries at least 4 users, the most that were tried; ", ""},
+		"all rates":      {&standIn{base: slow}, "--request-rate 3..6 --burstiness inf --num-prompts 24", exitMeasured, "carries at least 6 requests/s, the most that were tried; ", ""},
+		"a server goes":  {&standIn{base: slow, dieAfter: 25}, "", exitFailures, "carries at least 1 user, as far as it was measured", "did not answer any more"},
+		"a server hangs": {&standIn{base: slow, hangAfter: 12}, "--max-concurrency 2..64 --num-prompts 12 --timeout 1s", exitFailures, "carries at least 2 users, as far as it was measured, since the server did not answer any more; ", "the server did not answer any more, so the search was stopped"},
+		"Ctrl-C":         {&standIn{base: slow, thenAfter: 30}, "", exitInterrupted, "carries at least 1 user, as far as it was measured", ""},
 	} {
-		s := &standIn{base: 200 * time.Millisecond}
-		f := searchCapacity(t.Context(), t, s.start(t), append(strings.Fields(flags), "--slo", "ttft:p90<20s", "--quiet")...)
-		if f.code != exitMeasured || !f.Capacity.AtLeast || !strings.Contains(f.stdout, "carries at least "+want+", the most that were tried; ") {
-			t.Errorf("%s: exit %d\n%s\n%s", flags, f.code, f.stdout, f.stderr)
-		}
-	}
-}
-
-// TestCapacityOfAServerThatGoes: what is known until then is reported.
-func TestCapacityOfAServerThatGoes(t *testing.T) {
-	t.Parallel()
-	s := &standIn{base: 200 * time.Millisecond, dieAfter: 25}
-	f := searchCapacity(t.Context(), t, s.start(t), "--slo", "ttft:p90<20s", "--quiet")
-	if f.code != exitFailures || !strings.Contains(f.stdout, "carries at least 1 user, as far as it was measured") || !strings.Contains(f.stderr, "did not answer any more") {
-		t.Errorf("exit %d\n%s\n%s", f.code, f.stdout, f.stderr)
-	}
-	if f := searchCapacity(t.Context(), t, s.server.URL, "--slo", "ttft:p90<2s", "--quiet"); f.code != exitNothing || f.folder != "" {
-		t.Errorf("one that was never there: exit %d, %s", f.code, f.stderr)
-	}
-}
-
-// TestCapacityOfAServerThatHangs: a level without any text is not held against its
-// capacity.
-func TestCapacityOfAServerThatHangs(t *testing.T) {
-	t.Parallel()
-	s := &standIn{base: 200 * time.Millisecond, hangAfter: 12}
-	f := searchCapacity(t.Context(), t, s.start(t), "--slo", "ttft:p90<20s", "--max-concurrency", "2..64", "--num-prompts", "12", "--timeout", "1s", "--quiet")
-	if f.code != exitFailures || !strings.Contains(f.stdout, "carries at least 2 users, as far as it was measured, since the server did not answer any more; ") ||
-		strings.Contains(f.stdout, "miss") || !strings.Contains(f.stderr, "the server did not answer any more, so the search was stopped") {
-		t.Errorf("exit %d\n%s\n%s", f.code, f.stdout, f.stderr)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			tt.server.then = cancel
+			f := searchCapacity(ctx, t, tt.server.start(t), append(strings.Fields("--slo ttft:p90<20s --quiet"), strings.Fields(tt.flags)...)...)
+			if f.code != tt.code || !regexp.MustCompile(tt.stdout).MatchString(f.stdout) || !regexp.MustCompile(tt.stderr).MatchString(f.stderr) {
+				t.Errorf("exit %d\n%s\n%s", f.code, f.stdout, f.stderr)
+			}
+			if strings.Contains(f.stderr, "the objectives") {
+				t.Errorf("progress in spite of --quiet: %s", f.stderr)
+			}
+		})
 	}
 }
 
@@ -240,18 +220,6 @@ func TestFailuresInTheServersOwnWords(t *testing.T) {
 	code := run(t.Context(), []string{"accelbench", "run", "--base-url", url, "--backend", "openai-chat", "--output", t.TempDir(), "--num-prompts", "3", "--quiet"}, &stdout, io.Discard)
 	if want := "inf   stream_error  3         status 200: Engine callback timeout."; code != exitNothing || !strings.Contains(stdout.String(), want) {
 		t.Errorf("exit %d, no %q in\n%s", code, want, &stdout)
-	}
-}
-
-// TestCapacityInterrupted: Ctrl-C reports what is known so far.
-func TestCapacityInterrupted(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	s := &standIn{base: 200 * time.Millisecond, thenAfter: 30, then: cancel}
-	f := searchCapacity(ctx, t, s.start(t), "--slo", "ttft:p90<20s", "--quiet")
-	if f.code != exitInterrupted || f.value() != 1 || f.Capacity.Finished || !strings.Contains(f.stdout, "as far as it was measured") {
-		t.Errorf("exit %d, %+v\n%s\n%s", f.code, f.Capacity, f.stdout, f.stderr)
 	}
 }
 

@@ -8,45 +8,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
-
-// hangsAtFirst is the case in which evalscope 0.5.5 lost a worker for each of the
-// first requests that failed, and reported none of them.
-func (b *bench) hangsAtFirst(t *testing.T) {
-	var sent atomic.Int64
-	url := serve(t, func(h http.Handler) *httptest.Server {
-		return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			const asked = 1 // whether the server takes ignore_eos
-			if r.Method == http.MethodPost && sent.Add(1) <= asked+12 && sent.Load() > asked {
-				r.URL.Path = "/fault/hang" + r.URL.Path
-			}
-			h.ServeHTTP(w, r)
-		}))
-	}, fakevllm.Config{Speed: 200, MeanOutputTokens: 8})
-	o := b.run(t, 0, "--backend=openai-chat", "--base-url="+url, "--model=qwen2.5", "--max-concurrency=16", "--num-prompts=200", "--timeout=3s", "--output-len=400", "--ignore-eos")
-	a := o.report.Steps[0].Account
-	want := map[openai.Reason]int{openai.ReasonTimeoutFirstToken: 12}
-	if diff := cmp.Diff(want, a.Failed); diff != "" || a.Attempted != 200 || a.Succeeded != 188 {
-		t.Errorf("%d attempted, %d succeeded, failed (-want +got):\n%s", a.Attempted, a.Succeeded, diff)
-	}
-	if s := o.report.Steps[0]; s.Steady != nil && s.Checks.Achieved < 15 {
-		t.Errorf("%.1f of 16 users were alive", s.Checks.Achieved)
-	}
-}
 
 // killed keeps the requests that were over, and the report says what happened.
 func (b *bench) killed(t *testing.T) {

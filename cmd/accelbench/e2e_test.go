@@ -28,7 +28,6 @@ type bench struct {
 func TestEndToEnd(t *testing.T) {
 	b := newBench(t)
 	t.Run("a sweep against the server's own log", b.sweep)
-	t.Run("the first requests hang", b.hangsAtFirst)
 	t.Run("kill -9, then report", b.killed)
 	t.Run("Ctrl-C", b.interrupted)
 	t.Run("cards, server and own metrics", b.metrics)

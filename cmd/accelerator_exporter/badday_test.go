@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/accelerator-exporter/accelerator_exporter/docs/expositiontest"
 )
 
 // TestBadDay holds the log of a day on which things fail one after the other, each at least twice as long as a poll takes
@@ -50,17 +50,5 @@ func TestBadDay(t *testing.T) {
 		}
 	})
 	got := regexp.MustCompile(`ts=\S+ caller=\S+ | version=.*| request_id=\S+|[^ "\\]+/kubelet-\d+`).ReplaceAllString(log.String(), "")
-	const golden = "testdata/badday.golden"
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("the log, want (-) and got (+) differ; -update writes it anew:\n%s", diff)
-	}
+	expositiontest.Golden(t, "testdata/badday.golden", got, *update)
 }

@@ -78,19 +78,3 @@ func TestContainersOff(t *testing.T) {
 		}
 	}
 }
-
-// In a container without the host's processes the page says that nothing is known of
-// containers, and what to do.
-func TestLandingPageOfAForeignPIDNamespace(t *testing.T) {
-	procfs := processes(t)
-	procfs.End(t, 2)
-	p := start(t, "--collector.metax.command="+busyCards(t, "4242"), "--no-collector.ascend", "--no-collector.numa", "--path.procfs="+string(procfs))
-	waitFor(t, "the page says so", func() bool {
-		text, _ := landingAs(t, p, "*/*")
-		text = strings.Join(strings.Fields(text), " ")
-		return strings.Contains(text, "containers: unsupported") && strings.Contains(text, "hint: set hostPID: true, or mount the host's /proc and name it with --path.procfs")
-	})
-	if _, body := p.get(t, "/metrics"); strings.Contains(body, "accelerator_process_container_info{") || strings.Contains(body, `accelerator_collector_failures_total{collector="containers",reason="unsupported"} 0`) {
-		t.Error("the scrape does not say so")
-	}
-}

@@ -218,6 +218,8 @@ func TestConfigCheck(t *testing.T) {
 		{"the flag's name", "probes:\n- url: 'http://h:1'\n- {url: 'http://127.0.0.1:9/v1'}\n", "", []string{`probes.yml:3: name: the probe of --probe.target is named "127.0.0.1:9" too: give this one another name, or leave --probe.target out`}},
 		{"empty", "", "", []string{"probes.yml:1: probes: is missing"}},
 		{"two files missing", probe("{basic_auth: {username_file: user, password_file: pw}}"), "", []string{"/user: no such file", "/pw: no such file"}},
+		{"a header's file missing", probe("{http_headers: {X-Key: {files: [none]}}}"), "", []string{"probes.yml:1: http: open ", "/none: no such file"}},
+		{"client secret missing", probe("{oauth2: {client_id: i, token_url: 'http://h/', client_secret_file: ./none}}"), "", []string{"/none: no such file"}},
 		{"certificate missing", probe("{tls_config: {cert_file: c.pem, key_file: k.pem}}"), "", []string{"/c.pem: no such file"}},
 		{"web certificate missing", probe("{}"), "tls_server_config: {cert_file: web.pem, key_file: web.key}\n", []string{"--web.config.file", "web.pem"}},
 		{"web field unknown", probe("{}"), "tls_config: {}\n", []string{"field tls_config not found"}},
@@ -250,14 +252,6 @@ func TestConfigCheck(t *testing.T) {
 				t.Errorf("a secret in the log:\n%s", &log)
 			}
 		})
-	}
-}
-
-// A key that is not there yet is no reason not to start: it is read for each probe.
-func TestStartsBeforeItsKeyIsThere(t *testing.T) {
-	p := start(t, "--no-collector.metax", "--no-collector.ascend", "--probe.target=http://127.0.0.1:9", "--probe.model=m", "--probe.api-key-file="+t.TempDir()+"/later")
-	if status, _ := p.get(t, "/-/healthy"); status != http.StatusOK {
-		t.Errorf("status %d", status)
 	}
 }
 

@@ -38,22 +38,6 @@ func (h *host) promtool(t *testing.T) {
 	}
 }
 
-func (h *host) openMetrics(t *testing.T) {
-	eventually(t, "an exemplar", func() error {
-		metrics, header := h.get(t, "/metrics", "application/openmetrics-text; version=1.0.0")
-		if !strings.HasPrefix(header.Get("Content-Type"), "application/openmetrics-text") || !strings.HasSuffix(metrics, "# EOF\n") {
-			t.Fatalf("not OpenMetrics: %s", header.Get("Content-Type"))
-		}
-		if !strings.Contains(metrics, `accelerator_probe_time_to_first_token_seconds_bucket{model="qwen2.5",target="good",le="1.0"}`) {
-			t.Error(`no boundary spelled le="1.0", as vLLM spells it`)
-		}
-		if !regexp.MustCompile(`accelerator_probe_request_duration_seconds_bucket\{[^}]*target="good"[^}]*\} \d+ # \{request_id="[0-9a-f]{32}",trace_id="[0-9a-f]{32}"\}`).MatchString(metrics) {
-			return fmt.Errorf("no exemplar with a request id")
-		}
-		return nil
-	})
-}
-
 func (h *host) protobuf(t *testing.T) {
 	body, header := h.get(t, "/metrics", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited")
 	decoder := expfmt.NewDecoder(strings.NewReader(body), expfmt.ResponseFormat(header))

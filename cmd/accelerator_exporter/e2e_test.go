@@ -37,7 +37,6 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("every probe failure reason", h.probeFailures)
 	t.Run("every tool fault", h.toolFaults)
 	t.Run("promtool", h.promtool)
-	t.Run("OpenMetrics", h.openMetrics)
 	t.Run("protobuf with native histograms", h.protobuf)
 	t.Run("4,000 scrapes", h.manyScrapes)
 	t.Run("the log's reader goes away", h.logReaderGone)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -85,33 +84,11 @@ func tool(t testing.TB, name string, answers map[string]string) string {
 // card and not on that of another.
 func nodes(t testing.TB) string {
 	t.Helper()
-	root := t.TempDir()
-	for node, cpus := range []string{"0-1", "2-3"} {
-		dir := filepath.Join(root, "devices/system/node", "node"+strconv.Itoa(node))
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		for name, text := range map[string]string{
-			"cpulist":  cpus + "\n",
-			"meminfo":  strings.ReplaceAll("Node # MemTotal: 8192 kB\nNode # MemFree: 1024 kB\nNode # MemUsed: 7168 kB\n", "#", strconv.Itoa(node)),
-			"distance": []string{"10 21\n", "21 10\n"}[node],
-			"numastat": "numa_hit 11\nnuma_miss 12\nnuma_foreign 13\ninterleave_hit 14\nlocal_node 15\nother_node 16\n",
-		} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	sysfs := processtest.Nodes(t)
 	for _, card := range []string{"0000:11:00.0", "0000:19:00.0"} {
-		dir := filepath.Join(root, "bus/pci/devices", card)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "numa_node"), []byte("0\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		processtest.CardOnNode(t, sysfs, card, 0)
 	}
-	return root
+	return sysfs
 }
 
 // A pod and its container of everything.

@@ -52,7 +52,7 @@ func newMachine(t testing.TB, live bool) *machine {
 	m.procfs = processtest.Host(t, all)
 	listens(t, m.procfs, map[int]int{8000: 100})
 	for bus := range 256 { // of every card there is
-		processtest.Procfs(m.sysfs).Write(t, fmt.Sprintf("bus/pci/devices/0000:%02x:00.0/numa_node", bus), "0\n")
+		processtest.CardOnNode(t, m.sysfs, fmt.Sprintf("0000:%02x:00.0", bus), 0)
 	}
 	return m
 }

@@ -2,26 +2,20 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	nodes "github.com/accelerator-exporter/accelerator_exporter/collector/host"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/process/processtest"
 )
 
 // sysfsOf is a made-up tree whose node 1 has those CPUs.
 func sysfsOf(t *testing.T, cpus string) string {
 	t.Helper()
-	root := t.TempDir()
-	dir := filepath.Join(root, "devices", "system", "node", "node1")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "cpulist"), []byte(cpus+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return root
+	root := processtest.Procfs(t.TempDir())
+	root.Write(t, "devices/system/node/node1/cpulist", cpus+"\n")
+	return string(root)
 }
 
 // The model is slower exactly where the process may run off the node of its cards.

@@ -1,13 +1,9 @@
 package enflame
 
 import (
-	"bytes"
 	"flag"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
@@ -60,7 +56,7 @@ func TestCutText(t *testing.T) {
 
 // An operator acts on the class of a failure, and would reload a driver whose version is all that a text says of it.
 func TestClassify(t *testing.T) {
-	for text, want := range map[string]failure.Reason{
+	modeltest.CheckClasses(t, classify, map[string]failure.Reason{
 		"efsmi: error while loading shared libraries: libefml.so: cannot open shared object file\n": failure.Driver,
 		"EFML: driver not loaded\n":                                   failure.Driver,
 		"open /dev/gcuctl: Permission denied\n":                       failure.Permission,
@@ -70,34 +66,11 @@ func TestClassify(t *testing.T) {
 		"|EFSMI    V1.2.0.301       Driver Ver: 1.2.0.301     |\n":    "",
 		"    Driver Info\n        Ver                     : 1.5\n":    "",
 		"        GCU Usage               : 0.0 %\nSegmentation fault": "",
-	} {
-		if got, line, _ := classify([]byte(text)); got != want || (want != "") != (line != "") {
-			t.Errorf("%q is %q by the line %q, want %q", text, got, line, want)
-		}
-	}
-}
-
-// FuzzParse holds of each command that no bytes make its parser panic, nothing is there twice, every value is in its
-// range, and what is cut off the end changes no card before the last.
-func FuzzParse(f *testing.F) {
-	v := Vendor()
-	commands := slices.Concat([]model.Command{v.Table}, v.Commands)
-	for _, name := range modeltest.Glob(f, "testdata/*.txt") {
-		for i := range commands {
-			f.Add(modeltest.Read(f, name), uint8(i))
-		}
-	}
-	f.Fuzz(func(t *testing.T, out []byte, which uint8) {
-		c := commands[int(which)%len(commands)]
-		whole, err := c.Parse(out, nil)
-		modeltest.CheckReport(t, whole, err)
-		if err != nil {
-			return
-		}
-		modeltest.CheckSnapshot(t, model.Merge(model.Report{Devices: []model.Device{{ID: "0"}, {ID: "1"}}}, []model.Report{whole}, v.Resolve))
-		half, err := c.Parse(out[:bytes.LastIndexByte(out[:len(out)/2], '\n')+1], nil)
-		if n := len(half.Devices) - 1; err == nil && n > 0 && (n > len(whole.Devices) || !cmp.Equal(whole.Devices[:n], half.Devices[:n])) {
-			t.Fatalf("the first half has other cards:\n%s", cmp.Diff(whole.Devices, half.Devices))
-		}
 	})
 }
+
+// cards are those that the main table showed before the others were asked.
+func cards() []model.Device { return []model.Device{{ID: "0"}, {ID: "1"}} }
+
+// Of what is cut the last card is not whole.
+func FuzzParse(f *testing.F) { modeltest.FuzzCommands(f, Vendor(), cards, 1) }

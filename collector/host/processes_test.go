@@ -109,6 +109,7 @@ func TestWhoseNumbers(t *testing.T) {
 		want   failure.Reason
 	}{
 		"the host's":                        {func(procfs) {}, ""},
+		"of a kernel without namespaces":    {func(p procfs) { must(t, os.RemoveAll(p.Path("self/ns"))); p.End(t, 2) }, ""},
 		"the host's, seen from a container": {func(p procfs) { p.FromContainer(t) }, ""},
 		"a container's": {func(p procfs) {
 			p.FromContainer(t)
@@ -138,24 +139,6 @@ func memoryReader(t *testing.T, procfs processtest.Procfs) *ProcessReader {
 	tr := sysfsTree{}
 	tr.node(0, "0-1", "10", 4000)
 	return &ProcessReader{Sysfs: tr.write(t), Procfs: process.FS(procfs), Placement: true, MapsTimeout: time.Minute, Timeout: time.Minute}
-}
-
-func TestMemoryByNode(t *testing.T) {
-	procfs := processtest.Host(t, map[int]processtest.Process{100: {}, 200: {}, 300: {}, 400: {}})
-	procfs.Write(t, "100/numa_maps", mappings)
-	procfs.Write(t, "200/numa_maps", "")
-	procfs.Write(t, "300/numa_maps", "7f00 default N0=1 kernelpa")
-	found := memoryReader(t, procfs).Read(listed("100", "200", "300", "400", "500"), time.Now())
-	want := nodeMemory{
-		bytes: map[string]map[int]float64{"100": {0: 301 << 12, 1: 212<<12 + 3<<21}, "200": {}},
-		warnings: modeltest.Warnings(
-			`the memory of process 300 by node is not known: "7f00 default N0=1 kernelpa" does not count pages of a size`,
-			"the memory of process 400 by node is not known: no such file or directory",
-		),
-	}
-	if diff := cmp.Diff(want, found.memory, cmp.AllowUnexported(nodeMemory{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
 }
 
 // The kernel has who reads numa_maps wait for a process whose memory management hangs:

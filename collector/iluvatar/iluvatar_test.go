@@ -82,7 +82,7 @@ func TestCardsAreKnownByTheirBus(t *testing.T) {
 
 // An operator acts on the class of a failure, and a field that a build does not know must lead to other words.
 func TestClassify(t *testing.T) {
-	for text, want := range map[string]failure.Reason{
+	modeltest.CheckClasses(t, Classify, map[string]failure.Reason{
 		"/usr/local/corex/bin/ixsmi: error while loading shared libraries:\n  libixml.so: cannot open shared object file\n": failure.Driver,
 		"IXSMI has failed because it couldn't communicate with the Iluvatar driver.\n":                                      failure.Driver,
 		"Failed to initialize IXML: Insufficient Permissions\n":                                                             failure.Permission,
@@ -94,11 +94,7 @@ func TestClassify(t *testing.T) {
 		"Invalid combination of input arguments. Please run 'ixsmi -h' for help.\n": failure.Unsupported,
 		"GPU 00000000:14:00.0  was successfully reset.\nAll done.\n":                "",
 		"sh: ixsmi: command not found\n":                                            "",
-	} {
-		if got, line, _ := Classify([]byte(text)); got != want || (want != "") != (line != "") {
-			t.Errorf("%q is %q by the line %q, want %q", text, got, line, want)
-		}
-	}
+	})
 }
 
 // FuzzParse holds of each command that no bytes make its parser panic, nothing is there twice, every value is in its range,

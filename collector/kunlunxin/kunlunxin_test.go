@@ -1,13 +1,10 @@
 package kunlunxin_test
 
 import (
-	"bytes"
 	"flag"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/kunlunxin"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
@@ -58,7 +55,7 @@ func TestCaptures(t *testing.T) {
 
 // An operator acts on the class of a failure, and would look at the driver where a table was cut or Intel's tool is asked.
 func TestClassify(t *testing.T) {
-	for text, want := range map[string]failure.Reason{
+	modeltest.CheckClasses(t, kunlunxin.Vendor().Classify, map[string]failure.Reason{
 		"xpu_smi: error while loading shared libraries: libxpuml.so.1: cannot open shared object file: No such file\n": failure.Driver,
 		"XPU runtime not properly inited\n":                                            failure.Driver,
 		"Failed to open /dev/xpuctrl, is the driver loaded?\n":                         failure.Driver,
@@ -71,39 +68,9 @@ func TestClassify(t *testing.T) {
 		string(modeltest.Read(t, "testdata/not-intel-help.txt")):                       failure.Parse,
 		"| XPU-SMI               Driver Version: 5.0.21.21    XPU-RT Version: 5.2.0\n": "",
 		"Segmentation fault\n":                                                         "",
-	} {
-		if got, line, _ := kunlunxin.Vendor().Classify([]byte(text)); got != want || (want != "") != (line != "") {
-			t.Errorf("%q is %q by the line %q, want %q", text, got, line, want)
-		}
-	}
+	})
 }
 
-// FuzzParse holds of each command that no bytes make its parser panic, nothing is there twice, every value is in its
-// range, and the end of a table changes no card before it.
 func FuzzParse(f *testing.F) {
-	v := kunlunxin.Vendor()
-	commands := slices.Concat([]model.Command{v.Table}, v.Commands)
-	for _, name := range slices.Concat(modeltest.Glob(f, "testdata/*.txt"), modeltest.Glob(f, "../testdata/details/kunlunxin-*.txt")) {
-		for i := range commands {
-			f.Add(modeltest.Read(f, name), uint8(i))
-		}
-	}
-	f.Fuzz(func(t *testing.T, out []byte, which uint8) {
-		c := commands[int(which)%len(commands)]
-		whole, err := c.Parse(out, cards())
-		modeltest.CheckReport(t, whole, err)
-		if err != nil {
-			return
-		}
-		table := whole
-		if c.Name != "table" {
-			table = model.Report{Devices: cards()}
-			table.Join(whole)
-		}
-		modeltest.CheckSnapshot(t, model.Merge(table, []model.Report{whole}, v.Resolve))
-		half, err := c.Parse(out[:bytes.LastIndexByte(out[:len(out)/2], '\n')+1], cards())
-		if n := len(half.Devices); err == nil && c.Name == "table" && (n > len(whole.Devices) || !cmp.Equal(whole.Devices[:n], half.Devices)) {
-			t.Fatalf("the first half has other cards:\n%s", cmp.Diff(whole.Devices, half.Devices))
-		}
-	})
+	modeltest.FuzzCommands(f, kunlunxin.Vendor(), cards, 0, "../testdata/details/kunlunxin-*.txt")
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model/modeltest"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
@@ -52,7 +50,7 @@ func TestCaptures(t *testing.T) { modeltest.Captures(t, *update, captures, parse
 
 // An operator acts on the class of a failure, and a version that does not know an option is not to be asked at every poll.
 func TestClassify(t *testing.T) {
-	for text, want := range map[string]failure.Reason{
+	modeltest.CheckClasses(t, classify, map[string]failure.Reason{
 		"failed to initialize mtml\n":      failure.Driver,
 		"Error: No MT GPU device found.\n": failure.NoDevice,
 		"mthreads-gmi: error while loading shared libraries: libmtml.so.2: cannot open shared object file\n": failure.Driver,
@@ -60,11 +58,7 @@ func TestClassify(t *testing.T) {
 		"mthreads-gmi: unrecognized option '--json'\n":                                                       failure.Unsupported,
 		"Usage: mthreads-gmi [options]\n":                                                                    failure.Unsupported,
 		"/bin/sh: 1: mthreads-gmi: not found\n":                                                              "",
-	} {
-		if got, line, _ := classify([]byte(text)); got != want || (want != "") != (line != "") {
-			t.Errorf("%q is %q by the line %q, want %q", text, got, line, want)
-		}
-	}
+	})
 }
 
 // -r resets a card or reads, by where it stands, and so do others: nobody's card is to depend on it.
@@ -81,24 +75,6 @@ func TestOnlyLongOptions(t *testing.T) {
 	}
 }
 
-// FuzzParse holds of each command that no bytes make its parser panic, nothing is there twice, every value is in its
-// range, and the end of a table changes no card before it.
 func FuzzParse(f *testing.F) {
-	for _, file := range modeltest.Glob(f, "testdata/*.txt") {
-		f.Add(modeltest.Read(f, file))
-	}
-	f.Fuzz(func(t *testing.T, out []byte) {
-		for _, parse := range parsers("", out) {
-			whole, err := parse(out)
-			modeltest.CheckReport(t, whole, err)
-			if err != nil {
-				continue
-			}
-			modeltest.CheckSnapshot(t, model.Merge(whole, []model.Report{whole}, Vendor().Resolve))
-			half, err := parse(out[:bytes.LastIndexByte(out[:len(out)/2], '\n')+1])
-			if n := len(half.Devices); err == nil && (n > len(whole.Devices) || !cmp.Equal(whole.Devices[:n], half.Devices)) {
-				t.Fatalf("the first half has other cards:\n%s", cmp.Diff(whole.Devices, half.Devices))
-			}
-		}
-	})
+	modeltest.FuzzCommands(f, Vendor(), func() []model.Device { return cards("") }, 0)
 }

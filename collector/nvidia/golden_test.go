@@ -104,7 +104,7 @@ func TestCapturedErrorsHaveAReason(t *testing.T) {
 
 // A process that the tool may not name stands in a good row and is no failure of the tool.
 func TestClassify(t *testing.T) {
-	for text, want := range map[string]failure.Reason{
+	modeltest.CheckClasses(t, classify, map[string]failure.Reason{
 		"Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 580.126\n":                      failure.Driver,
 		"Failed to initialize NVML: Unknown Error\n":                                                                       failure.Driver,
 		"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n":                                  failure.Driver,
@@ -118,11 +118,7 @@ func TestClassify(t *testing.T) {
 		"Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.\n":                          failure.Unsupported,
 		"gpu_uuid, pid, process_name, used_gpu_memory [MiB]\nGPU-4f0c, 4711, [Insufficient Permissions], 8 MiB\n": "",
 		"": "",
-	} {
-		if reason, line, ok := classify([]byte(text)); reason != want || ok != (want != "") || strings.Contains(line, "\n") {
-			t.Errorf("%q is %q, %q, want %q", text, reason, line, want)
-		}
-	}
+	})
 }
 
 // FuzzParse holds that no bytes make a parser panic, tell something twice, or a value that no card has.

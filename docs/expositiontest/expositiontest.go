@@ -1,6 +1,6 @@
 // Package expositiontest holds a program's metrics against a golden file in
-// Prometheus' text format. The files are what dashboards, rules and the metrics
-// reference are checked against.
+// Prometheus' text format, and other texts too. The files of metrics are what
+// dashboards, rules and the metrics reference are checked against.
 package expositiontest
 
 import (
@@ -67,7 +67,12 @@ func Empty(h *dto.Histogram) {
 // Compare holds metrics against the golden file, and writes that anew on update.
 func Compare(t testing.TB, golden string, all map[string]*dto.MetricFamily, update bool) {
 	t.Helper()
-	got := Text(t, all)
+	Golden(t, golden, Text(t, all), update)
+}
+
+// Golden holds a text against its golden file, and writes that anew on update.
+func Golden(t testing.TB, golden, got string, update bool) {
+	t.Helper()
 	if update {
 		if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
 			t.Fatal(err)

@@ -150,15 +150,6 @@ func TestFindInTree(t *testing.T) {
 	}
 }
 
-func TestFindWithoutIPv6(t *testing.T) {
-	procs := map[int]processtest.Process{7: {Name: "server", Parent: 1, Files: []string{"socket:[501]"}}}
-	root := withSockets(t, procs, map[string]string{"tcp": header + socket(8000, "0A", 501)})
-	got, err := (&ServerFinder{FS: root}).Find([]int{8000})
-	if diff := cmp.Diff(map[int]Server{8000: {[]int{7}, []int{7}}}, got); diff != "" || err != nil {
-		t.Errorf("(-want +got):\n%s%v", diff, err)
-	}
-}
-
 func TestFindFails(t *testing.T) {
 	if got, err := (&ServerFinder{FS: FS(t.TempDir())}).Find([]int{8000}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("without socket tables: %v, %v", got, err)

@@ -84,6 +84,29 @@ func (p Procfs) Write(t testing.TB, name, text string) {
 	WriteFile(t, p.Path(name), text, 0o644)
 }
 
+// Nodes makes the sysfs of a machine with two NUMA nodes of two CPUs each.
+func Nodes(t testing.TB) (sysfs string) {
+	t.Helper()
+	p := Procfs(t.TempDir())
+	for node, cpus := range []string{"0-1", "2-3"} {
+		for name, text := range map[string]string{
+			"cpulist":  cpus + "\n",
+			"meminfo":  strings.ReplaceAll("Node # MemTotal:       8192 kB\nNode # MemFree:        1024 kB\nNode # MemUsed:        7168 kB\n", "#", strconv.Itoa(node)),
+			"distance": []string{"10 21\n", "21 10\n"}[node],
+			"numastat": "numa_hit 11\nnuma_miss 12\nnuma_foreign 13\ninterleave_hit 14\nlocal_node 15\nother_node 16\n",
+		} {
+			p.Write(t, fmt.Sprintf("devices/system/node/node%d/%s", node, name), text)
+		}
+	}
+	return string(p)
+}
+
+// CardOnNode tells the NUMA node of a PCI device in a sysfs.
+func CardOnNode(t testing.TB, sysfs, busID string, node int) {
+	t.Helper()
+	Procfs(sysfs).Write(t, "bus/pci/devices/"+busID+"/numa_node", strconv.Itoa(node)+"\n")
+}
+
 // link makes a link, in place of one that is there.
 func (p Procfs) link(t testing.TB, name, target string) {
 	t.Helper()
