@@ -295,10 +295,10 @@ func (l *Lead) serveJoin(w http.ResponseWriter, r *http.Request) {
 			why = fmt.Sprintf("of %d is none of the leader's %d", h.Machines, l.Machines)
 		case at >= 0 && l.followers[at].ID != h.ID:
 			why = "has joined before: give each machine a --rank of its own"
+		case h.Identity.difference(l.Identity) != "":
+			why = fmt.Sprintf("has another %s than the leader", h.Identity.difference(l.Identity))
 		case at < 0:
-			if why = h.Identity.difference(l.Identity); why == "" {
-				l.followers = append(l.followers, &follower{hello: h})
-			}
+			l.followers = append(l.followers, &follower{hello: h})
 		}
 	})
 	if why != "" {

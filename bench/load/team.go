@@ -35,24 +35,15 @@ type team interface {
 	end(ctx context.Context, end *runlog.StepEnd) []runlog.Record
 }
 
-// Identity is what all machines of a load must have alike.
-type Identity struct {
-	Version string
-	Flags   map[string]string // digests of their values, by name
-	Data    string            // digest of the file of prompts, empty for none
-}
+// Identity is what all machines of a load must have alike: digests by names such as "version" and "--num-prompts".
+type Identity map[string]string
 
-// difference says in a clause how a machine is unlike its leader, empty for not at all.
+// difference names what a machine has unlike its leader, empty for nothing.
 func (i Identity) difference(leader Identity) string {
-	both := slices.Concat(slices.Collect(maps.Keys(i.Flags)), slices.Collect(maps.Keys(leader.Flags)))
-	at := slices.IndexFunc(both, func(name string) bool { return i.Flags[name] != leader.Flags[name] })
-	switch {
-	case i.Version != leader.Version:
-		return fmt.Sprintf("has version %s, and the leader %s", i.Version, leader.Version)
-	case at >= 0:
-		return fmt.Sprintf("has another %s than the leader", both[at])
-	case i.Data != leader.Data:
-		return "has another file of prompts than the leader"
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(i)), slices.Collect(maps.Keys(leader))) {
+		if i[name] != leader[name] {
+			return name
+		}
 	}
 	return ""
 }

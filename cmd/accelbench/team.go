@@ -34,11 +34,10 @@ type teamFlags struct {
 	machines, rank        int // -1: as the launcher says
 	joinTimeout           time.Duration
 	allowFewer            bool
-	command               *kingpin.CmdClause
 }
 
 // ownFlags may differ between the machines of a load.
-var ownFlags = []string{"rank", "output", "lead-token-file", "lead-listen-address", "web.listen-address"}
+var ownFlags = []string{"--rank", "--output", "--lead-token-file", "--lead-listen-address", "--web.listen-address"}
 
 func (m *teamFlags) register(c *kingpin.CmdClause) {
 	c.Flag("lead", "Put on the load with other machines: the address of that with --rank 0, which leads.").PlaceHolder("HOST:PORT").Envar("ACCELBENCH_LEAD").StringVar(&m.lead)
@@ -83,53 +82,40 @@ func (m *teamFlags) share(getenv func(string) string) (load.Share, error) {
 		return s, usage(errors.New("--lead needs --machines and --rank, and no launcher says them"))
 	case s.Rank >= s.Machines:
 		return s, usage(fmt.Errorf("--rank %d is none of %d machines, which are counted from 0", s.Rank, s.Machines))
-	case s.Machines > maxMachines:
-		return s, usage(fmt.Errorf("--machines %d: %d at most", s.Machines, maxMachines))
 	}
 	return s, nil
 }
 
-const maxMachines = 1000
-
 // identity is what all machines must have alike.
-func identity(app *kingpin.Application, args []string, dataPath string) (id load.Identity, err error) {
-	id = load.Identity{Version: version.Version + " " + version.GetRevision(), Flags: map[string]string{}}
+func identity(app *kingpin.Application, args []string, dataPath string) (load.Identity, error) {
 	parsed, err := app.ParseContext(joinValues(args[1:]))
 	if err != nil {
-		return id, usage(err)
+		return nil, usage(err)
 	}
+	id := load.Identity{"version": version.Version + " " + version.GetRevision(), "command": parsed.SelectedCommand.FullCommand()}
 	for _, e := range parsed.Elements {
-		name, value := "command", ""
-		switch clause := e.Clause.(type) {
-		case *kingpin.FlagClause:
-			name = "--" + clause.Model().Name
-		case *kingpin.ArgClause:
-			name = clause.Model().Name
-		case *kingpin.CmdClause:
-			value = clause.Model().Name
+		name, value := "argument", e.Value
+		if flag, isFlag := e.Clause.(*kingpin.FlagClause); isFlag {
+			name = "--" + flag.Model().Name
 		}
-		if e.Value != nil {
-			value = *e.Value
-		}
-		if !slices.Contains(ownFlags, strings.TrimPrefix(name, "--")) {
-			sum := sha256.Sum256([]byte(id.Flags[name] + value))
-			id.Flags[name] = hex.EncodeToString(sum[:])
+		if value != nil && !slices.Contains(ownFlags, name) {
+			id[name] = digest([]byte(id[name] + *value))
 		}
 	}
 	if dataPath == "" {
 		return id, nil
 	}
-	file, err := os.Open(dataPath)
+	data, err := os.ReadFile(dataPath)
 	if err != nil {
-		return id, err
+		return nil, fmt.Errorf("reading the data set: %w", err)
 	}
-	defer file.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, file); err != nil {
-		return id, fmt.Errorf("reading %s: %w", dataPath, err)
-	}
-	id.Data = hex.EncodeToString(sum.Sum(nil))
+	id["file of prompts"] = digest(data)
 	return id, nil
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // startLead makes this machine the leader of a load, until stop.
