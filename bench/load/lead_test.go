@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,14 +20,16 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// paced is an endpoint whose answers have 283 tokens and take 20 s, with what it was asked.
+// paced is an endpoint whose answers have 283 tokens and take 20 s, and more under load, with what it was asked.
 type paced struct {
+	slower   time.Duration // a token, for each request in flight
 	mu       sync.Mutex
 	prompts  []string
 	inFlight int
@@ -39,7 +42,10 @@ func (p *paced) Stream(ctx context.Context, r openai.Request) *openai.Trace {
 	p.inFlight++
 	p.most = max(p.most, p.inFlight)
 	p.mu.Unlock()
-	const tokens, gap = 283, 70 * time.Millisecond
+	const tokens = 283
+	p.mu.Lock()
+	gap := 70*time.Millisecond + p.slower*time.Duration(p.inFlight)
+	p.mu.Unlock()
 	t := &openai.Trace{RequestID: openai.NewRequestID(), Planned: r.Planned, Started: time.Now(), Usage: &openai.Usage{PromptTokens: 40, CompletionTokens: tokens}, Done: true, Finish: "stop"}
 	select {
 	case <-time.After(tokens * gap):
@@ -97,8 +103,9 @@ type fleet struct {
 	t        *testing.T
 	lead     *Lead
 	endpoint *paced
-	of       int            // as the machines that are led think, 0 for as many as there are
-	cut      []*atomic.Bool // by rank
+	of       int                                                   // as the machines that are led think, 0 for as many as there are
+	puts     func(ctx context.Context, cfg Config) (Result, error) // the leader's part, nil for all steps
+	cut      []*atomic.Bool                                        // by rank
 	ended    []Result
 	errs     []error
 	stopped  []time.Duration // when each had ended, since the start
@@ -111,7 +118,12 @@ func (f *fleet) run(cfg Config, machines int, beside func(ctx context.Context, c
 	if f.lead.Machines == 0 {
 		f.lead.Machines, f.lead.Identity, f.lead.JoinTimeout = machines, alike, time.Minute
 	}
-	f.endpoint = new(paced)
+	if f.endpoint == nil {
+		f.endpoint = new(paced)
+	}
+	if f.puts == nil {
+		f.puts = func(ctx context.Context, cfg Config) (Result, error) { return Run(ctx, cfg) }
+	}
 	f.ended, f.errs, f.stopped = make([]Result, machines), make([]error, machines), make([]time.Duration, machines)
 	cancels := make([]context.CancelFunc, machines)
 	begin := time.Now()
@@ -127,7 +139,7 @@ func (f *fleet) run(cfg Config, machines int, beside func(ctx context.Context, c
 		all.Go(func() {
 			if rank == 0 {
 				cfg.Lead, cfg.Run.AllowFewer = f.lead, f.lead.AllowFewer
-				f.ended[0], f.errs[0] = Run(ctx, cfg)
+				f.ended[0], f.errs[0] = f.puts(ctx, cfg)
 			} else {
 				network := wire{f.lead.Handler(), 5 * time.Millisecond, f.cut[rank]}
 				f.ended[rank], f.errs[rank] = Follow(ctx, cfg, Leader{
@@ -235,6 +247,45 @@ func TestManyMachinesAreOneLoad(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A search for the capacity over three machines finds what one finds.
+func TestCapacityOverMachines(t *testing.T) {
+	objective, err := openai.ParseObjective("e2el:p90<40s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := func(machines int) (value float64) {
+		synctest.Test(t, func(t *testing.T) {
+			search := runlog.Capacity{Variable: runlog.VariableConcurrency, From: 1, To: 100, Precision: 0.05, Repeat: 1, Objectives: []openai.Objective{objective}}
+			most := runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 100, Requests: math.MaxInt32, RampUp: 2 * time.Second}
+			f := fleet{t: t, lead: new(Lead), endpoint: &paced{slower: time.Millisecond}, puts: func(ctx context.Context, cfg Config) (Result, error) {
+				session, err := Open(ctx, cfg)
+				if err != nil {
+					return Result{}, err
+				}
+				finder := capacity.Finder{Search: &search, Most: most, Put: session.Step, Progress: func(*result.Step, capacity.Judgement) {}}
+				err = finder.Run(ctx)
+				ended, closing := session.Close()
+				return ended, errors.Join(err, closing)
+			}}
+			cfg := load500(most)
+			cfg.Run.Capacity, cfg.Steps = &search, nil
+			f.run(cfg, machines, nil)
+			if err := errors.Join(f.errs...); err != nil {
+				t.Fatal(err)
+			}
+			report, err := result.Read(result.Options{}, f.ended[0].Folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			value = capacity.FromReport(report).Value
+		})
+		return value
+	}
+	if one, three := find(1), find(3); one != three || one < 60 || one > 80 {
+		t.Errorf("%v users over three machines, %v over one, want about 71", three, one)
 	}
 }
 
