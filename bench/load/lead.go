@@ -75,7 +75,7 @@ type Lead struct {
 	mu        sync.Mutex
 	changed   chan struct{} // closed when what follows changes
 	followers []*follower
-	survey    *survey      // nil until the session is open
+	survey    *survey      // nil until all have joined
 	step      *runlog.Step // the last that was announced, nil before
 	beginsAt  time.Time    // of that step, zero until all are ready
 	stop      runlog.Stop  // why that step is to end on all machines, empty while it goes on
@@ -145,13 +145,11 @@ func (l *Lead) present() []*follower {
 // gather waits for the other machines, and begins the copies of their logs.
 func (l *Lead) gather(ctx context.Context, s *Session) error {
 	d := &s.cfg.Dataset
-	l.update(func() {
-		l.session = s
-		l.survey = &survey{s.cfg.Run, s.modelLength, d.Words, d.TokensPerWord, d.InputLen, d.PrefixLen}
-	})
+	l.update(func() { l.session = s })
 	joining, cancel := context.WithTimeout(ctx, l.JoinTimeout)
 	defer cancel()
 	err := l.wait(joining, func() bool { return len(l.followers) == l.Machines-1 })
+	defer l.update(func() {}) // for those who wait for the survey
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
@@ -174,6 +172,7 @@ func (l *Lead) gather(ctx context.Context, s *Session) error {
 		}
 		f.lastSeen = time.Now()
 	}
+	l.survey = &survey{s.cfg.Run, s.modelLength, d.Words, d.TokensPerWord, d.InputLen, d.PrefixLen}
 	ctx, l.unwatch = context.WithCancel(context.WithoutCancel(ctx))
 	l.watching.Go(func() { l.watch(ctx) })
 	return nil

@@ -67,7 +67,7 @@ func answer(w http.ResponseWriter, body any) {
 	_ = json.NewEncoder(w).Encode(body) // the client may be gone
 }
 
-// serveJoin takes a machine into the load, and answers with what it found out when there is one.
+// serveJoin takes a machine into the load, and answers with what the leader found out when all are there.
 func (l *Lead) serveJoin(w http.ResponseWriter, r *http.Request) {
 	var h hello
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxHello)).Decode(&h); err != nil {
