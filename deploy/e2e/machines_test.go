@@ -17,16 +17,20 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
 
-// machines has Open MPI and Slurm start a load of three processes, by the lines of the guide.
+// machines starts a load of three processes by the lines of the guide: by hand, by Open MPI and by Slurm.
 func machines(t *testing.T, p programs) {
 	guide := programtest.Read(t, "../../docs/accelbench.md")
 	line := func(begin string) string {
-		m := regexp.MustCompile("`(" + begin + "[^`]*)`").FindStringSubmatch(guide)
-		if m == nil {
+		found := regexp.MustCompile("[`\n]" + begin + "[^`\n#]*").FindString(guide)
+		if found == "" {
 			t.Fatalf("the guide has no line that begins with %s", begin)
 		}
-		return m[1]
+		return found[1:]
 	}
+	t.Run("by hand", func(t *testing.T) {
+		run := strings.NewReplacer("node-1:", "localhost:", "--rank 0", "--rank $1").Replace(line("accelbench run --lead"))
+		loadOfThree(t, p, run, "sh run 2 & sh run 1 & sh run 0; wait")
+	})
 	t.Run("mpirun", func(t *testing.T) {
 		programtest.Need(t, "mpirun")
 		run := strings.NewReplacer("node-1,node-2,node-3", "localhost,localhost,localhost", "node-1:", "localhost:").Replace(line("mpirun"))
