@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -12,11 +13,18 @@ import (
 	"testing"
 	"time"
 
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/engine"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
 	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
@@ -105,6 +113,34 @@ func volcanoTeam(t *testing.T) team {
 	task := job.Spec.Tasks[0]
 	first := fmt.Sprintf("%s-%s-0.%s", job.Name, task.Name, job.Name)
 	return team{task.Replicas, task.Template.Spec, first, "VC_TASK_INDEX"}
+}
+
+// cluster has the Secret of an installation.
+type cluster struct{ dynamic.Interface }
+
+func (c cluster) GetClientFor(_, _ string) (dynamic.NamespaceableResourceInterface, bool, error) {
+	return c.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}), true, nil
+}
+
+// TestUpgradeKeepsToken: a load test goes on while its release is upgraded.
+func TestUpgradeKeepsToken(t *testing.T) {
+	installed := only[*corev1.Secret](t, render(t, benchmark))
+	c := load(t)
+	var given map[string]any
+	if err := yaml.Unmarshal([]byte(benchmark), &given); err != nil {
+		t.Fatal(err)
+	}
+	top, err := util.ToRenderValues(c, given, common.ReleaseOptions{Name: release, Namespace: namespace, Revision: 2, IsUpgrade: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := engine.RenderWithClientProvider(c, top, cluster{fake.NewSimpleDynamicClient(scheme.Scheme, installed)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := files[c.Name()+"/templates/benchmark.yaml"]; !strings.Contains(text, "token: "+base64.StdEncoding.EncodeToString(installed.Data["token"])) {
+		t.Errorf("the token is another:\n%s", text)
+	}
 }
 
 // TestLoadTest runs the pods of a load test as processes, as the chart's Job, a JobSet and a Volcano Job start them: they
