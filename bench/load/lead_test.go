@@ -141,6 +141,7 @@ func (f *fleet) run(cfg Config, machines int, beside func(ctx context.Context, c
 				cfg.Lead, cfg.Run.AllowFewer = f.lead, f.lead.AllowFewer
 				f.ended[0], f.errs[0] = f.puts(ctx, cfg)
 			} else {
+				time.Sleep(time.Duration(rank) * 200 * time.Millisecond) // they come one after the other
 				network := wire{f.lead.Handler(), 5 * time.Millisecond, f.cut[rank]}
 				f.ended[rank], f.errs[rank] = Follow(ctx, cfg, Leader{
 					URL: "http://leader", Client: &http.Client{Transport: network}, Share: Share{rank, cmp.Or(f.of, machines)}, Identity: alike, JoinTimeout: time.Minute,

@@ -33,7 +33,7 @@ func TestRefused(t *testing.T) {
 		{image + "vllm: {enabled: true}", "vllm.image.repository is not set"},
 		{sidecar + "webConfig: {existingSecret: web}", "vllm.restartAfterSeconds: the kubelet cannot ask an exporter with TLS"},
 		{image + "benchmark: {enabled: true}", "benchmark.run is not set"},
-		{image + "benchmark: {enabled: true, run: a, url: 'http://a'}", "benchmark.results.existingClaim is not set"},
+		{image + "benchmark: {enabled: true, run: a}", "benchmark.url is not set"},
 		{"thresholds: {time_to_first_token_seconds: 3}", "thresholds without rules.enabled"},
 		{"rules: {pricePerKWh: 0.6}", "rules.heldIdle or rules.pricePerKWh without rules.enabled"},
 		{"rules: {enabled: true, pricePerKWh: -1}", "at '/rules/pricePerKWh': minimum: got -1, want 0"},
