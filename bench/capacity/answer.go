@@ -52,7 +52,7 @@ type Result struct {
 // FromReport is nil where nothing was searched for. The same steps give the same answer, be
 // they just run or read from a log.
 func FromReport(r *result.Report) *Result {
-	if len(r.Runs) != 1 || r.Runs[0].Capacity == nil {
+	if len(r.Runs) > 1 && r.Runs[0].Machines == 0 || r.Runs[0].Capacity == nil {
 		return nil
 	}
 	search := r.Runs[0].Capacity

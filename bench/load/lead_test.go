@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -259,8 +258,8 @@ func TestCapacityOverMachines(t *testing.T) {
 	}
 	find := func(machines int) (value float64) {
 		synctest.Test(t, func(t *testing.T) {
-			search := runlog.Capacity{Variable: runlog.VariableConcurrency, From: 1, To: 100, Precision: 0.05, Repeat: 1, Objectives: []openai.Objective{objective}}
-			most := runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 100, Requests: math.MaxInt32, RampUp: 2 * time.Second}
+			search := runlog.Capacity{Variable: runlog.VariableConcurrency, From: 1, To: 100, Precision: 0.05, Repeat: 1, Grows: true, Objectives: []openai.Objective{objective}}
+			most := runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 100, RampUp: 2 * time.Second}
 			f := fleet{t: t, lead: new(Lead), endpoint: &paced{slower: time.Millisecond}, puts: func(ctx context.Context, cfg Config) (Result, error) {
 				session, err := Open(ctx, cfg)
 				if err != nil {
