@@ -148,7 +148,7 @@ func TestTargetPage(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer response.Body.Close()
-		if err := json.NewDecoder(response.Body).Decode(&got); err != nil || response.StatusCode != 200 {
+		if err := json.NewDecoder(response.Body).Decode(&got); err != nil || response.StatusCode != http.StatusOK {
 			t.Fatal(response.Status, err)
 		}
 		return got["last_success"] != nil
