@@ -77,30 +77,21 @@ func (f *following) run(ctx context.Context) error {
 	defer log.Close()
 	leading, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
-	over, synced := make(chan struct{}), make(chan struct{})
+	over, synced := make(chan struct{}), make(chan error, 1)
 	go func() {
-		defer close(synced)
-		lose(f.keepInStep(log, over))
+		err := f.keepInStep(log, over)
+		if err != nil {
+			lose(err)
+		}
+		synced <- err
 	}()
 	err = f.steps(leading)
 	_, closing := s.Close()
 	close(over)
-	<-synced
-	if err = cmp.Or(f.lost(leading), err, closing); err != nil {
+	if err = cmp.Or(<-synced, err, closing); err != nil {
 		return fmt.Errorf("%w (what was measured here is kept in %s)", err, s.result.Folder)
 	}
 	return os.RemoveAll(s.result.Folder)
-}
-
-// errOver is that the leader has everything.
-var errOver = errors.New("the load is over")
-
-// lost is why the leader no longer leads, nil where the load is over.
-func (f *following) lost(leading context.Context) error {
-	if err := context.Cause(leading); !errors.Is(err, errOver) {
-		return err
-	}
-	return nil
 }
 
 // join waits for the leader, and for what it found out.
@@ -205,7 +196,7 @@ func (f *following) keepInStep(log io.ReaderAt, over <-chan struct{}) error {
 		n, err := f.sync(log)
 		switch {
 		case err == nil && n == 0 && isOver:
-			return errOver
+			return nil
 		case err == nil:
 			heard = time.Now()
 		case errors.As(err, new(*refusedError)):

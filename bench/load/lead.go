@@ -73,10 +73,7 @@ func (l *Lead) gather(ctx context.Context, s *Session) error {
 	joining, cancel := context.WithTimeout(ctx, l.JoinTimeout)
 	defer cancel()
 	if err := l.wait(joining, func() bool { return len(l.followers) >= l.Machines-1 }); err != nil {
-		isMissing := func(rank int) bool {
-			return !slices.ContainsFunc(l.followers, func(f *follower) bool { return f.Rank == rank })
-		}
-		return cmp.Or(ctx.Err(), error(&LostError{l.ranks(isMissing), fmt.Sprintf("did not join within %s", l.JoinTimeout)}))
+		return cmp.Or(ctx.Err(), fmt.Errorf("these machines did not join within %s: %v", l.JoinTimeout, l.missing()))
 	}
 	d := &s.cfg.Dataset
 	var err error
@@ -94,12 +91,12 @@ func (l *Lead) gather(ctx context.Context, s *Session) error {
 	return nil
 }
 
-// ranks are those of the other machines of which something is true.
-func (l *Lead) ranks(is func(rank int) bool) (ranks []int) {
+// missing are the ranks that have not joined.
+func (l *Lead) missing() (ranks []int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for rank := 1; rank < l.Machines; rank++ {
-		if is(rank) {
+		if !slices.ContainsFunc(l.followers, func(f *follower) bool { return f.Rank == rank }) {
 			ranks = append(ranks, rank)
 		}
 	}
@@ -179,15 +176,16 @@ func (l *Lead) announce(step runlog.Step) {
 func (l *Lead) begin(ctx context.Context, step *runlog.Step, _ *Meter, withdraw context.CancelCauseFunc) error {
 	l.update(func() { l.withdraw = withdraw })
 	l.waitFor(ctx, func(f *follower) bool { return f.ready > step.Index })
-	isLost := func(rank int) bool { return l.followers[rank-1].lost != "" }
-	if lost := l.ranks(isLost); lost != nil && !l.AllowFewer {
-		return &LostError{lost, "was lost before step " + step.Name()}
-	}
 	step.Started = l.session.clock.now()
-	if l.Machines > 1 && ctx.Err() == nil { // else the step shows it
-		step.Started = step.Started.Add(notice)
-		l.update(func() { l.BeginsAt = step.Started })
-	}
+	l.update(func() {
+		switch {
+		case len(l.present()) < len(l.followers) && !l.AllowFewer:
+			l.stopAll(runlog.StopVoid)
+		case l.Machines > 1 && ctx.Err() == nil: // else the step shows it
+			step.Started = step.Started.Add(notice)
+			l.BeginsAt = step.Started
+		}
+	})
 	return nil
 }
 

@@ -353,7 +353,7 @@ func TestMachinesThatMayNotJoin(t *testing.T) {
 		of   int
 		want string
 	}{
-		"one that never comes":   {&Lead{Machines: 4, Identity: alike, JoinTimeout: time.Minute}, 4, "machine 2, 3 did not join within 1m0s"},
+		"one that never comes":   {&Lead{Machines: 4, Identity: alike, JoinTimeout: time.Minute}, 4, "these machines did not join within 1m0s: [2 3]"},
 		"another version":        {&Lead{Machines: 2, Identity: Identity{"version": "0.2.0 def", "--num-prompts": "1"}, JoinTimeout: time.Minute}, 0, "has another version than the leader"},
 		"another flag":           {&Lead{Machines: 2, Identity: Identity{"version": "0.2.0 abc", "--num-prompts": "2"}, JoinTimeout: time.Minute}, 0, "has another --num-prompts than the leader"},
 		"another file":           {&Lead{Machines: 2, Identity: Identity{"version": "0.2.0 abc", "--num-prompts": "1", "file of prompts": "1"}, JoinTimeout: time.Minute}, 0, "has another file of prompts than the leader"},

@@ -2,10 +2,8 @@ package load
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -46,16 +44,6 @@ func (i Identity) difference(leader Identity) string {
 		}
 	}
 	return ""
-}
-
-// LostError says which machines a load should have and has not.
-type LostError struct {
-	Ranks []int
-	Why   string // in a clause
-}
-
-func (e *LostError) Error() string {
-	return fmt.Sprintf("machine %s %s", strings.Trim(strings.ReplaceAll(fmt.Sprint(e.Ranks), " ", ", "), "[]"), e.Why)
 }
 
 // hello is what a machine says of itself when it joins.

@@ -28,6 +28,15 @@ func (r *Report) Notes() []string {
 	return all
 }
 
+// ClocksWithin is how far the clocks of machines that were led were apart at most, in seconds.
+func (r *Report) ClocksWithin() float64 {
+	within := 0.0
+	for i := range r.Steps {
+		within = max(within, r.Steps[i].ClocksWithin)
+	}
+	return within
+}
+
 // Step is the report of one load level.
 type Step struct {
 	runlog.Step   `json:"load"` // Concurrency, MaxConcurrency, Rate and Requests of all machines

@@ -49,7 +49,7 @@ func headings(r *result.Report) []string {
 		run := &r.Runs[i]
 		from := run.Host
 		if run.Machines > 0 {
-			from = machines(r)
+			from = fmt.Sprintf("%d machines, clocks within %.2g ms,", run.Machines, 1e3*r.ClocksWithin())
 		}
 		all = append(all, Clean(fmt.Sprintf("%s at %s (%s), %s, from %s on %s, accelbench %s", run.Model, run.URL, run.API,
 			strings.TrimSpace(run.Dataset+" "+run.DatasetPath), from, run.Started.Format(time.DateTime), run.Version)))
@@ -58,21 +58,6 @@ func headings(r *result.Report) []string {
 		}
 	}
 	return all
-}
-
-// machines are those that put on one load together: "3 machines (a, b), clocks within 0.4 ms,".
-func machines(r *result.Report) string {
-	var hosts []string
-	for i := range r.Runs {
-		if host := r.Runs[i].Host; !slices.Contains(hosts, host) {
-			hosts = append(hosts, host)
-		}
-	}
-	within := 0.0
-	for i := range r.Steps {
-		within = max(within, r.Steps[i].ClocksWithin)
-	}
-	return fmt.Sprintf("%d machines (%s), clocks within %.2g ms,", len(r.Runs), strings.Join(hosts, ", "), 1e3*within)
 }
 
 // summary writes the sweep or the levels of a search for the capacity, the warnings, and the [Answer].

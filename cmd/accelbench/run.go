@@ -205,8 +205,6 @@ func (s *runFlags) report(ended load.Result, err error, stdout, stderr io.Writer
 		reportErr = errors.Join(writeReport(ended.Folder, r, stderr), save(r, stderr), s.render.print(stdout, r))
 	}
 	switch {
-	case errors.As(err, new(*load.LostError)):
-		return r, exitFailures, err
 	case err != nil: // which is the cause, if the report failed too
 		return r, exitNothing, err
 	case reportErr != nil:
