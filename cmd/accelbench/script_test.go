@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
+	"github.com/accelerator-exporter/accelerator_exporter/internal/certtest"
 )
 
 func TestMain(m *testing.M) {
@@ -53,6 +54,7 @@ func TestScripts(t *testing.T) {
 	url := serve(t, httptest.NewServer, quick)
 	tlsURL := serve(t, httptest.NewTLSServer, quick)
 	exporter, files := serveExporter(t)
+	files["lead.pem"], files["lead.key"] = certtest.New(t, "lead")
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -124,13 +125,13 @@ func (m *teamFlags) startLead(ctx context.Context, machines int, id load.Identit
 	if err != nil {
 		return nil, nil, err
 	}
-	address := m.lead
-	if m.listen != "" {
-		address = m.listen
-	}
-	host, _, err := net.SplitHostPort(address)
-	if ip := net.ParseIP(host); err == nil && token == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	address := cmp.Or(m.listen, m.lead)
+	host, _, _ := net.SplitHostPort(address) // of which listening says what is wrong
+	if ip := net.ParseIP(host); token == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return nil, nil, usage(fmt.Errorf("%s is not of this machine alone: give all machines a --lead-token-file", address))
+	}
+	if err := web.Validate(m.webConfig); err != nil {
+		return nil, nil, fmt.Errorf("--lead-web-config: %w", err)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -141,7 +142,6 @@ func (m *teamFlags) startLead(ctx context.Context, machines int, id load.Identit
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		_ = web.Serve(listener, server, &web.FlagConfig{WebConfigFile: &m.webConfig}, slog.New(slog.DiscardHandler))
-		_ = listener.Close() // also where its configuration is wrong
 	})
 	return lead, func() {
 		_ = server.Close()
