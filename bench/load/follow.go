@@ -193,9 +193,9 @@ func (f *following) end(context.Context, *runlog.StepEnd) []runlog.Record { retu
 func (f *following) keepInStep(log io.ReaderAt, over <-chan struct{}) error {
 	heard, isOver := time.Now(), false
 	for {
-		n, err := f.sync(log)
+		isThere, err := f.sync(log)
 		switch {
-		case err == nil && n == 0 && isOver:
+		case isThere && isOver:
 			return nil
 		case err == nil:
 			heard = time.Now()
@@ -216,11 +216,13 @@ func (f *following) keepInStep(log io.ReaderAt, over <-chan struct{}) error {
 	}
 }
 
-// sync sends what the leader has not got of the log, and returns how many bytes of it that were.
-func (f *following) sync(log io.ReaderAt) (n int, err error) {
-	n, err = log.ReadAt(f.piece, f.Have)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return n, err
+// sync sends what the leader has not got of the log, and reports whether it then has all that was written before.
+func (f *following) sync(log io.ReaderAt) (isThere bool, err error) {
+	at := f.Have
+	n, err := log.ReadAt(f.piece, at)
+	isRead := errors.Is(err, io.EOF)
+	if err != nil && !isRead {
+		return false, err
 	}
 	var body bytes.Buffer
 	if n > 0 {
@@ -232,14 +234,14 @@ func (f *following) sync(log io.ReaderAt) (n int, err error) {
 	defer cancel()
 	var now state
 	if err := f.ask(ctx, "/sync", f.standing(), body.Bytes(), &now); err != nil {
-		return n, err
+		return false, err
 	}
 	f.update(func() {
 		if f.state = now; now.Stop != "" && now.Step.Index == f.step && f.withdraw != nil {
 			f.withdraw(stopError(now.Stop))
 		}
 	})
-	return n, nil
+	return isRead && now.Have == at+int64(n), nil
 }
 
 // standing is how this machine stands.

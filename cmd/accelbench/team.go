@@ -144,7 +144,9 @@ func (m *teamFlags) startLead(ctx context.Context, machines int, id load.Identit
 		_ = web.Serve(listener, server, &web.FlagConfig{WebConfigFile: &m.webConfig}, slog.New(slog.DiscardHandler))
 	})
 	return lead, func() {
-		_ = server.Close()
+		ending, cancel := context.WithTimeout(context.Background(), time.Second) // for the last answers
+		defer cancel()
+		_ = errors.Join(server.Shutdown(ending), server.Close())
 		serving.Wait()
 	}, nil
 }
