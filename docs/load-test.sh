@@ -1,6 +1,7 @@
 #!/bin/sh
 # A load test as a CI job: it fails where an objective is missed, and where the server has become worse than the
-# runs of the main branch in $BASELINE, each of a start of the server of its own. Too few of them to tell do not pass.
+# runs of the main branch in $BASELINE, each of a start of the server of its own. Too few of them to tell do not pass: one
+# run against 40, or five in $RESULTS against five.
 set -eu
 results=${RESULTS:-results}
 accelbench run --base-url "$URL" --dataset-path "$PROMPTS" --num-prompts "${REQUESTS:-500}" --max-concurrency 8 --quiet \

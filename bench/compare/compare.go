@@ -34,6 +34,7 @@ type Comparison struct {
 	Notes    []string   `json:"notes,omitempty"`
 
 	percentiles []float64 // that are compared
+	notRun      []string  // levels, each with a side
 }
 
 // About is what a side was, by its first run.
@@ -162,7 +163,8 @@ func (c *Comparison) addLevel(sides []Side, l Level) {
 	for i, s := range sides {
 		switch {
 		case len(l.runs[i]) == 0:
-			c.Notes = append(c.Notes, fmt.Sprintf("%s: not run on side %s.", l.Name, s.Name))
+			text := fmt.Sprintf("%s: not run on side %s", l.Name, s.Name)
+			c.Notes, c.notRun = append(c.Notes, text+"."), append(c.notRun, text)
 		case i > 0 && len(l.runs[0]) > 0:
 			l.Pairs = append(l.Pairs, Pair{
 				Base: sides[0].Name, Side: s.Name, side: i,

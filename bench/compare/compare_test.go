@@ -150,6 +150,27 @@ func TestLevelNames(t *testing.T) {
 	}
 }
 
+// A level that one side did not come to, as its server died before, does not pass.
+func TestGatesOfALevelThatWasNotRun(t *testing.T) {
+	gate, err := ParseGate("ttft:p99>5%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sides := []Side{{Name: "before"}, {Name: "after"}}
+	for range 5 {
+		sides[0].Reports = append(sides[0].Reports, oneReport(users(8), users(64)))
+		sides[1].Reports = append(sides[1].Reports, oneReport(users(8)))
+	}
+	c, err := Compare(sides, []Gate{gate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	worse, undecided := c.Check([]Gate{gate})
+	if diff := cmp.Diff([][]string{nil, {"64 users: not run on side after"}}, [][]string{worse, undecided}); diff != "" {
+		t.Errorf("worse, undecided (-want +got):\n%s", diff)
+	}
+}
+
 func TestCompareRefuses(t *testing.T) {
 	good := func(name string, n int) Side {
 		return Side{Name: name, Reports: []*result.Report{oneReport(users(n))}}

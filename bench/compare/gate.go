@@ -49,8 +49,12 @@ func (g Gate) metric() string {
 	return fmt.Sprintf("%s_p%g", g.Measure, g.Percentile)
 }
 
-// Check returns, in words, where a figure was found to be worse by more than a gate allows, and where that cannot be told.
+// Check returns, in words, where a figure was found to be worse by more than a gate allows, and where that cannot be told,
+// as of a level that a side did not run.
 func (c *Comparison) Check(gates []Gate) (worse, undecided []string) {
+	if len(gates) > 0 {
+		undecided = slices.Clone(c.notRun)
+	}
 	for _, l := range c.Levels {
 		for _, p := range l.Pairs {
 			for _, g := range gates {

@@ -404,8 +404,15 @@ func (s *Session) request(step runlog.Step, j job) openai.Request {
 		Timeout: step.Timeout, IdleTimeout: ask.IdleTimeout,
 		IgnoreEOS: ask.IgnoreEOS, ContinuousUsage: ask.ContinuousUsage, Extra: ask.Extra,
 		SessionID: j.session, KeepAnswer: j.session != "", Traced: ask.TraceParent,
-		CheckAnswer: s.cfg.Run.DatasetPath != "" && !ask.IgnoreEOS, // random words may be answered by anything
+		CheckAnswer: s.checksAnswers(),
 	}
+}
+
+// checksAnswers reports whether answers are to make sense: random words may be answered by anything, and beyond its end
+// any text may repeat itself.
+func (s *Session) checksAnswers() bool {
+	d, ask := &s.cfg.Dataset, &s.cfg.Ask
+	return d.Path != "" && d.Kind != dataset.Replay && !ask.IgnoreEOS && string(ask.Extra["ignore_eos"]) != "true"
 }
 
 func (s *Session) note(format string, args ...any) {

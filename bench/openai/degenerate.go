@@ -16,8 +16,8 @@ const (
 
 // Degenerate returns what is broken about the text of an answer, whatever its language, and "" for nothing. Blank
 // characters do not count. It is broken where one character makes 90 % of 16 or more, where a cycle of at most 8
-// characters makes the whole of 48 or more, and where U+FFFD makes more than a tenth. One U+FFFD at the end is half a
-// character that max_tokens has cut.
+// characters makes the whole of 48 or more, and where U+FFFD makes more than a tenth. Up to three U+FFFD at the end are a part of
+// a character that max_tokens has cut.
 func Degenerate(text string) string {
 	var all []rune
 	var most rune
@@ -32,7 +32,7 @@ func Degenerate(text string) string {
 		}
 	}
 	n, lost := len(all), counts[utf8.RuneError]
-	if n > 0 && all[n-1] == utf8.RuneError {
+	for i := n - 1; i >= max(0, n-utf8.UTFMax+1) && all[i] == utf8.RuneError; i-- {
 		lost--
 	}
 	switch {

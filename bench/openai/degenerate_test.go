@@ -26,8 +26,8 @@ func TestDegenerate(t *testing.T) {
 		strings.Repeat("abcdefghi", 6):                   "",
 		strings.Repeat("|---", 16) + "|":                 `"|---" makes all 65 characters`,
 		"| a | b |\n" + strings.Repeat("|---", 12) + "|": "",
-		word + "\uFFFD" + word[:6] + "\uFFFD\uFFFD":      `U+FFFD makes 2 of 18 characters`,
-		"你好\uFFFD":                                       "", // max_tokens cut a character
+		word + "\uFFFD\uFFFD" + word[:6]:                 `U+FFFD makes 2 of 17 characters`,
+		"你好\uFFFD\uFFFD\uFFFD":                           "", // max_tokens cut a character
 		"\xff\xfeab":                                     `U+FFFD makes 2 of 4 characters`,
 		word:                                             "",
 		"":                                               "",

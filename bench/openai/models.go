@@ -92,7 +92,7 @@ func (c *Client) Metrics(ctx context.Context, readLine func(line []byte)) (failu
 	}
 	defer resp.Body.Close()
 	lines := bufio.NewScanner(io.LimitReader(decodedBody(resp), maxBody))
-	lines.Buffer(make([]byte, bufio.MaxScanTokenSize), bufio.MaxScanTokenSize) // a page in few reads
+	lines.Buffer(make([]byte, bufio.MaxScanTokenSize), maxBody) // a page in few reads
 	for lines.Scan() {
 		readLine(lines.Bytes())
 	}

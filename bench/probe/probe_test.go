@@ -71,7 +71,11 @@ func (c fakeClient) Metrics(ctx context.Context, readLine func([]byte)) *openai.
 	if c.page == nil || ctx.Err() != nil {
 		return &openai.Failure{Reason: openai.ReasonHTTP4xx}
 	}
-	for line := range strings.Lines(c.page()) {
+	page := c.page()
+	if ctx.Err() != nil {
+		return &openai.Failure{Reason: openai.ReasonCanceled}
+	}
+	for line := range strings.Lines(page) {
 		readLine([]byte(strings.TrimSpace(line)))
 	}
 	return nil

@@ -92,13 +92,18 @@ func (v *verdict) detail(now time.Time, last, lastSuccess Outcome) string {
 	if v.last.waiting > 0 {
 		load = fmt.Sprintf("%s, %.0f waiting", load, v.last.waiting)
 	}
+	isBad := v.state == StateFailing || v.state == StateStalled
 	switch {
+	case isBad && v.successes > 0:
+		return fmt.Sprintf("%d of %d successes in a row that end it", v.successes, v.healthyAfter)
 	case v.state == StateStalled:
 		return fmt.Sprintf("%s, no token for %.0f s", load, now.Sub(v.last.stillSince).Seconds())
 	case v.state == StateBusy:
 		return load + ", tokens come"
 	case v.failures > 0:
 		return fmt.Sprintf("%d failures in a row, last result %s", v.failures, last.Result())
+	case lastSuccess.At.IsZero() && v.looks > 1:
+		return load + ", tokens come, no success yet"
 	case lastSuccess.At.IsZero():
 		return "no success and no failure yet"
 	}
@@ -132,7 +137,7 @@ func (l *look) addLine(line []byte) {
 	value, _, _ := bytes.Cut(bytes.TrimSpace(line[max(end, bytes.LastIndexByte(line, '}')+1):]), []byte(" "))
 	n, err := strconv.ParseFloat(string(value), 64)
 	switch {
-	case err != nil:
+	case err != nil, n-n != 0: // NaN is another at each look
 	case kind == requestsRunning:
 		l.running += n
 	case kind == requestsWaiting:

@@ -72,7 +72,7 @@ func TestReadLook(t *testing.T) {
 	for page, want := range map[string]look{
 		"vllm:generation_tokens_total{engine=\"0\",model_name=\"a } b\"} 1.5e+06\nvllm:generation_tokens_total{engine=\"1\"} 4\nvllm:num_requests_running 214\nvllm:num_requests_waiting{engine=\"0\"} 3\n": {tokens: map[string]float64{"vllm:generation_tokens_total": 1500004}, running: 214, waiting: 3},
 		"sglang:realtime_tokens_total{mode=\"decode\"} 7 1700000000\nsglang:num_queue_reqs 2\nsglang:num_running_reqs 1\n":                                                                                  {tokens: map[string]float64{"sglang:realtime_tokens_total": 7}, running: 1, waiting: 2},
-		"# vllm:prompt_tokens_total 5\nvllm:prompt_tokens_total\nvllm:prompt_tokens_total{\nvllm:prompt_tokens_total{} x\n{} 1\n<html>\n\n":                                                                 {tokens: map[string]float64{}},
+		"# vllm:prompt_tokens_total 5\nvllm:prompt_tokens_total\nvllm:prompt_tokens_total{\nvllm:prompt_tokens_total{} x\n{} 1\nvllm:prompt_tokens_total NaN\n<html>\n\n":                                   {tokens: map[string]float64{}},
 	} {
 		got := look{tokens: map[string]float64{}}
 		_ = fakeClient{page: func() string { return page }}.Metrics(t.Context(), got.addLine)
@@ -88,16 +88,20 @@ func TestStateOfAServerThatLetsProbesWait(t *testing.T) {
 	const interval, queue, hang = 30 * time.Second, "vllm:generation_tokens_total %d\n", "vllm:generation_tokens_total 9\n# %d\n"
 	for name, tt := range map[string]struct {
 		timeout    time.Duration
-		page, want string // of %d seconds; the first letters of the states, between two planned instants
+		page, want string        // of %d seconds; the first letters of the states, between two planned instants
+		slow       time.Duration // of the page
+		text       bool          // begins at once
 	}{
-		"a queue":            {120 * time.Second, queue, "ooobbbbbb"},
-		"an engine hangs":    {120 * time.Second, hang, "ooossssss"}, // two intervals after the first that waits
-		"no page":            {100 * time.Second, "", "oooooooooooof"},
-		"no counters":        {100 * time.Second, "up %d\n", "oooooooooooof"},
-		"a queue, short":     {20 * time.Second, queue, "oobbb"},
-		"a hang, short":      {20 * time.Second, hang, "oosss"},
-		"no page, short":     {20 * time.Second, "", "ooof"},
-		"a hang, in between": {40 * time.Second, hang, "oooss"}, // looks ten seconds apart are one
+		"a queue":            {timeout: 120 * time.Second, page: queue, want: "ooobbbbbb"},
+		"an engine hangs":    {timeout: 120 * time.Second, page: hang, want: "ooossssss"}, // two intervals after the first that waits
+		"no page":            {timeout: 100 * time.Second, want: "oooooooooooof"},
+		"no counters":        {timeout: 100 * time.Second, page: "up %d\n", want: "oooooooooooof"},
+		"a queue, short":     {timeout: 20 * time.Second, page: queue, want: "oobbb"},
+		"a hang, short":      {timeout: 20 * time.Second, page: hang, want: "oosss"},
+		"no page, short":     {timeout: 20 * time.Second, want: "ooof"},
+		"a hang, in between": {timeout: 40 * time.Second, page: hang, want: "oooss"}, // looks ten seconds apart are one
+		"a slow page":        {timeout: 10 * time.Second, page: queue, slow: 8 * time.Second, want: "oobbb"},
+		"a long answer":      {timeout: 100 * time.Second, page: hang, text: true, want: "oooooooo"}, // which shows that it works
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -107,15 +111,24 @@ func TestStateOfAServerThatLetsProbesWait(t *testing.T) {
 					if requests++; requests == 1 {
 						return goodTrace(r)
 					}
+					if tt.text {
+						r.FirstText()
+					}
 					select {
 					case <-time.After(r.Timeout):
+						if tt.text {
+							return goodTrace(r)
+						}
 						return failedTrace(r, openai.ReasonTimeoutFirstToken)
 					case <-ctx.Done():
 						return failedTrace(r, openai.ReasonCanceled)
 					}
 				}}
 				if tt.page != "" {
-					c.page = func() string { return fmt.Sprintf(tt.page, int(time.Since(start).Seconds())) }
+					c.page = func() string {
+						time.Sleep(tt.slow)
+						return fmt.Sprintf(tt.page, int(time.Since(start).Seconds()))
+					}
 				}
 				p, l := fakeLoop(target, c)
 				stop := running(t, p)

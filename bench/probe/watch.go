@@ -10,28 +10,33 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
+// lookTime bounds a look: the page of a busy server may take its time.
+const lookTime = 10 * time.Second
+
 // watch looks at the server's counters while a request waits for its first text: after half of its time, and whenever a
 // probe is skipped. end waits for the last look, and reports whether one found counters.
 func (l *loop) watch(ctx context.Context, r *openai.Request) (end func() (hasCounters bool)) {
-	ctx, cancel := context.WithCancel(ctx)
+	waiting, stop := context.WithCancel(ctx)
 	half := time.NewTimer(r.Timeout / 2)
-	r.FirstText = func() { half.Stop() }
+	r.FirstText = stop
 	var watcher sync.WaitGroup
 	found := false
 	watcher.Go(func() {
 		defer half.Stop()
 		for {
 			select {
-			case <-ctx.Done():
+			case <-waiting.Done():
 				return
 			case <-half.C:
 			case <-l.skips:
 			}
-			found = l.look(ctx) || found
+			looking, cancel := context.WithTimeout(ctx, lookTime)
+			found = l.look(looking) || found
+			cancel()
 		}
 	})
 	return func() bool {
-		cancel()
+		stop()
 		watcher.Wait()
 		return found
 	}

@@ -74,6 +74,12 @@ func (s *settings) checkCards(ctx context.Context, found *findings) {
 	options := s.collector
 	options.Vendors, options.Logger = s.enabledVendors(), log.NewNopLogger()
 	options.Detail, options.Processes, options.NUMA, options.PodResources = collector.DetailOff, false, false, ""
+	for _, v := range s.vendors {
+		isEnabled := slices.ContainsFunc(options.Vendors, func(o collector.VendorOptions) bool { return o.Name == v.Name })
+		if v.ExpectedDevices > 0 && !isEnabled {
+			found.add(checkBad, "%s: %d cards expected, and its tool is not found", v.Name, v.ExpectedDevices)
+		}
+	}
 	hardware := collector.New(options)
 	hardware.Look(ctx)
 	for _, status := range hardware.Statuses() {

@@ -84,6 +84,7 @@ func TestCheckCards(t *testing.T) {
 		{"no card", []string{"--collector.metax.command=" + none}, 1, "", "metax: no_device: No available devices were discovered"},
 		{"no answer", []string{"--collector.metax.command=/nonexistent/mx-smi"}, 2, "", "metax: not_found: "},
 		{"an ill card, and no answer", []string{"--collector.metax.command=" + metax, "--collector.ascend.command=/nonexistent/npu-smi"}, 1, "metax 0: Available", "metax: 3 of 5 cards"},
+		{"no tool where cards are expected", []string{"--collector.metax.expected-devices=8"}, 1, "metax: 8 cards expected, and its tool is not found", ""},
 		{"no tool", []string{"--no-collector.metax"}, 2, "", "nothing to check"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -66,7 +66,7 @@ func (h *host) collecting() []string {
 	args := []string{
 		"--web.listen-address=127.0.0.1:0", "--collector.environment=FAKEHOST_STATE", "--collector.detail=full",
 		"--collector.ascend.hccn-command=" + h.path("hccn_tool"),
-		"--collector.interval=500ms", "--collector.inventory-interval=2s", "--collector.timeout=1s",
+		"--collector.interval=500ms", "--collector.inventory-interval=2s", "--collector.timeout=5s",
 	}
 	for _, v := range collector.Vendors() {
 		args = append(args, "--collector."+v.Name+".command="+h.path(v.Tools[0]))

@@ -32,6 +32,8 @@ func TestRefused(t *testing.T) {
 		{"attribution: {trustDeviceIDs: [metax]}", "at '/attribution/trustDeviceIDs/0': value must be 'ascend'"},
 		{image + "vllm: {enabled: true}", "vllm.image.repository is not set"},
 		{sidecar + "webConfig: {existingSecret: web}", "vllm.restartAfterSeconds: the kubelet cannot ask an exporter with TLS"},
+		{sidecar + "sidecar: {probes: [{url: 'http://127.0.0.1:8000'}, {name: b, url: 'http://127.0.0.1:8001'}]}", "vllm.restartAfterSeconds: the first of several sidecar.probes needs a name"},
+		{image + "vllm: {enabled: true, restartAfterSeconds: 1}", "at '/vllm/restartAfterSeconds'"},
 		{image + "benchmark: {enabled: true}", "benchmark.run is not set"},
 		{image + "benchmark: {enabled: true, run: a}", "benchmark.url is not set"},
 		{"thresholds: {time_to_first_token_seconds: 3}", "thresholds without rules.enabled"},
