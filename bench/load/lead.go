@@ -114,7 +114,7 @@ func (l *Lead) openLogs(results string) (err error) {
 		if f.log, err = os.OpenFile(filepath.Join(folder, runlog.FileName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
 			return err
 		}
-		f.lastSeen = time.Now()
+		f.lastSeen = time.Now().Add(l.JoinTimeout) // it reads its prompts first
 	}
 	return nil
 }
