@@ -68,13 +68,18 @@ func (l *Lead) waitFor(ctx context.Context, done func(f *follower) bool) {
 	})
 }
 
-// gather waits for the other machines, and begins the copies of their logs.
-func (l *Lead) gather(ctx context.Context, s *Session) error {
+// gather waits for the other machines.
+func (l *Lead) gather(ctx context.Context) error {
 	joining, cancel := context.WithTimeout(ctx, l.JoinTimeout)
 	defer cancel()
 	if err := l.wait(joining, func() bool { return len(l.followers) >= l.Machines-1 }); err != nil {
 		return cmp.Or(ctx.Err(), fmt.Errorf("these machines did not join within %s: %v", l.JoinTimeout, l.missing()))
 	}
+	return nil
+}
+
+// open begins the copies of the other machines' logs, and tells them what was found out.
+func (l *Lead) open(ctx context.Context, s *Session) error {
 	d := &s.cfg.Dataset
 	var err error
 	l.update(func() {

@@ -128,13 +128,12 @@ func Open(ctx context.Context, cfg Config, watchers ...Watcher) (*Session, error
 	s := newSession(cfg, watchers)
 	s.lead = cmp.Or(cfg.Lead, new(Lead))
 	s.team = s.lead
-	gather := func(ctx context.Context) error { return s.lead.gather(ctx, s) }
-	for _, check := range []func(context.Context) error{s.checkModels, s.openSources, s.prepareDataset, s.checkLoad, s.openLog, gather} {
+	for _, check := range []func(context.Context) error{s.checkModels, s.openSources, s.prepareDataset, s.checkLoad, s.lead.gather, s.openLog} {
 		if err := check(ctx); err != nil {
 			return s, err
 		}
 	}
-	return s, nil
+	return s, s.lead.open(ctx, s)
 }
 
 func newSession(cfg Config, watchers []Watcher) *Session {
