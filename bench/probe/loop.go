@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-kit/log"
 	"github.com/go-kit/log/level"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -167,7 +168,8 @@ func (l *loop) learn(ctx context.Context) *openai.Failure {
 		l.label = "other"
 	}
 	if l.label != former {
-		l.metrics.dropState(l.target.Name(), former)
+		// Its counters stay: they have the failure after which it was asked for.
+		l.metrics.states.drop(prometheus.Labels{"target": l.target.Name(), "model": former})
 		l.metrics.open(l.target, l.label)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
@@ -18,84 +19,32 @@ func phases(p openai.Phases) map[string]time.Duration {
 
 // metrics are the series of all targets.
 type metrics struct {
-	latency                                 *Histograms
-	requests, failures, skipped, violations *prometheus.CounterVec
-	promptTokens, outputTokens              *prometheus.CounterVec
-	answerChanges                           *prometheus.CounterVec
-	success, lastSuccess, inFlight, phases  *prometheus.GaugeVec
-	vecs
-}
-
-// vecs are labelled metrics, as one Prometheus collector.
-type vecs []interface {
-	prometheus.Collector
-	DeletePartialMatch(prometheus.Labels) int
-}
-
-// Describe implements [prometheus.Collector].
-func (v vecs) Describe(ch chan<- *prometheus.Desc) {
-	for _, one := range v {
-		one.Describe(ch)
-	}
-}
-
-// Collect implements [prometheus.Collector].
-func (v vecs) Collect(ch chan<- prometheus.Metric) {
-	for _, one := range v {
-		one.Collect(ch)
-	}
-}
-
-// drop removes the series with these labels.
-func (v vecs) drop(labels prometheus.Labels) {
-	for _, one := range v {
-		one.DeletePartialMatch(labels)
-	}
+	*Series
+	skipped, violations, answerChanges     *prometheus.CounterVec
+	success, lastSuccess, inFlight, phases *prometheus.GaugeVec
 }
 
 func newMetrics() *metrics {
-	m := &metrics{latency: NewHistograms("accelerator_probe_", "target", "model")}
-	m.vecs = slices.Clone(m.latency.vecs)
-	counter := func(name, help string, more ...string) *prometheus.CounterVec {
-		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "accelerator_probe_" + name, Help: help},
-			append([]string{"target", "model"}, more...))
-		m.vecs = append(m.vecs, v)
-		return v
-	}
-	gauge := func(name, help string, more ...string) *prometheus.GaugeVec {
-		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "accelerator_probe_" + name, Help: help},
-			append([]string{"target", "model"}, more...))
-		m.vecs = append(m.vecs, v)
-		return v
-	}
-	m.requests = counter("requests_total", "Probes sent, and attempts to learn the model that failed.")
-	m.failures = counter("failures_total", "Failed probes by reason.", "reason")
-	m.skipped = counter("skipped_total", "Probes that were due and not sent: the one before was still in flight, the host slept, the API key could not be read, or no OAuth2 token was issued.")
-	m.violations = counter("slo_violations_total", "Probes that missed an objective.", "objective")
-	m.promptTokens = counter("prompt_tokens_total", "Prompt tokens as counted by the server.")
-	m.outputTokens = counter("output_tokens_total", "Output tokens as counted by the server.")
-	m.answerChanges = counter("answer_changes_total", "Answers other than the first.")
-	m.success = gauge("success", "Whether the last probe succeeded.")
-	m.lastSuccess = gauge("last_success_timestamp_seconds", "When a probe last succeeded.")
-	m.inFlight = gauge("in_flight", "Probes in flight, 0 or 1.")
-	m.phases = gauge("phase_seconds", "Parts of the last probe before the first response byte; 0 for one that did not happen.", "phase")
+	m := &metrics{Series: NewSeries("accelerator_probe_", "Probes sent, and attempts to learn the model that failed.", "Failed probes by reason.", "target", "model")}
+	m.skipped = m.Counter("skipped_total", "Probes that were due and not sent: the one before was still in flight, the host slept, the API key could not be read, or no OAuth2 token was issued.")
+	m.violations = m.Counter("slo_violations_total", "Probes that missed an objective.", "objective")
+	m.answerChanges = m.Counter("answer_changes_total", "Answers other than the first.")
+	m.success = m.Gauge("success", "Whether the last probe succeeded.")
+	m.lastSuccess = m.Gauge("last_success_timestamp_seconds", "When a probe last succeeded.")
+	m.inFlight = m.Gauge("in_flight", "Probes in flight, 0 or 1.")
+	m.phases = m.Gauge("phase_seconds", "Parts of the last probe before the first response byte; 0 for one that did not happen.", "phase")
 	return m
 }
 
 // open makes the series of a target at 0, so that every reason is there before it first
 // happens. Of one whose model is not known these are the counters of attempts.
 func (m *metrics) open(t Target, model string) {
-	m.requests.WithLabelValues(t.Name(), model)
 	m.skipped.WithLabelValues(t.Name(), model)
-	for _, r := range openai.Reasons() {
-		m.failures.WithLabelValues(t.Name(), model, string(r))
-	}
+	m.OpenCounts(t.Name(), model)
 	if model == "" {
 		return
 	}
-	m.latency.Open(t.Name(), model)
-	m.promptTokens.WithLabelValues(t.Name(), model)
-	m.outputTokens.WithLabelValues(t.Name(), model)
+	m.Open(t.Name(), model)
 	for _, o := range t.objectives() {
 		m.violations.WithLabelValues(t.Name(), model, string(o.Measure))
 	}
@@ -108,33 +57,19 @@ func (m *metrics) open(t Target, model string) {
 	m.inFlight.WithLabelValues(t.Name(), model)
 }
 
-// dropState removes the series of a model that a target no longer serves, or of the time when
-// it was not known, but for its counters: they have the failure after which it was asked for.
-func (m *metrics) dropState(target, model string) {
-	states := append(slices.Clone(m.latency.vecs), m.success, m.lastSuccess, m.inFlight, m.phases)
-	states.drop(prometheus.Labels{"target": target, "model": model})
-}
-
 // observe counts one finished request under the label of its model.
 func (m *metrics) observe(t Target, model string, tr *openai.Trace) {
 	name := t.Name()
-	m.requests.WithLabelValues(name, model).Inc()
-	m.latency.Observe(tr, name, model)
+	m.Count(tr.Failure, name, model)
+	m.Observe(tr, name, model)
 	if tr.Failure == nil {
 		m.success.WithLabelValues(name, model).Set(1)
 		m.lastSuccess.WithLabelValues(name, model).SetToCurrentTime()
-	} else {
-		m.failures.WithLabelValues(name, model, string(tr.Failure.Reason)).Inc()
-		if tr.Failure.Reason != openai.ReasonCanceled { // which says nothing of the target
-			m.success.WithLabelValues(name, model).Set(0)
-		}
+	} else if tr.Failure.Reason != openai.ReasonCanceled { // which says nothing of the target
+		m.success.WithLabelValues(name, model).Set(0)
 	}
 	for phase, d := range phases(tr.Phases) {
 		m.phases.WithLabelValues(name, model, phase).Set(d.Seconds())
-	}
-	if tr.Usage != nil {
-		m.promptTokens.WithLabelValues(name, model).Add(float64(tr.Usage.PromptTokens))
-		m.outputTokens.WithLabelValues(name, model).Add(float64(tr.Usage.CompletionTokens))
 	}
 	for objective, missed := range t.missed(tr) {
 		if missed {
@@ -152,8 +87,7 @@ func (m *metrics) observeUntraced(t Target, model string, f *openai.Failure) {
 		m.skipped.WithLabelValues(t.Name(), model).Inc()
 		return
 	}
-	m.requests.WithLabelValues(t.Name(), model).Inc()
-	m.failures.WithLabelValues(t.Name(), model, string(f.Reason)).Inc()
+	m.Count(f, t.Name(), model)
 }
 
 // Buckets hold vLLM's own boundaries (vllm/v1/metrics/buckets.py), so that its histograms and
@@ -173,11 +107,28 @@ var (
 	}
 )
 
-// Histograms hold the latencies of traces, those of a load test under the same names as
-// the probe's but for the prefix. They are one Prometheus collector.
-type Histograms struct {
-	vecs
-	all []histogram
+// Series are the metrics of requests: how many, how many failed and why, their latencies and their tokens. Those of a
+// load test have the probe's names but for the prefix. With what Counter and Gauge add they are one Prometheus collector.
+type Series struct {
+	prometheus.Collector
+	factory          promauto.Factory
+	prefix           string
+	labels           []string
+	counters, states vecs
+
+	requests, failures, promptTokens, outputTokens *prometheus.CounterVec
+	latencies                                      []histogram
+}
+
+type vecs []interface {
+	DeletePartialMatch(prometheus.Labels) int
+}
+
+// drop removes the series with these labels.
+func (v vecs) drop(labels prometheus.Labels) {
+	for _, one := range v {
+		one.DeletePartialMatch(labels)
+	}
 }
 
 type histogram struct {
@@ -186,17 +137,22 @@ type histogram struct {
 	exemplar bool // a success leaves its request id
 }
 
-// NewHistograms returns histograms whose names start with prefix, such as "accelerator_probe_", with the given labels.
-func NewHistograms(prefix string, labels ...string) *Histograms {
-	h := new(Histograms)
+// NewSeries returns metrics whose names start with prefix, such as "accelerator_probe_", with the given labels.
+func NewSeries(prefix, requestsHelp, failuresHelp string, labels ...string) *Series {
+	registry := prometheus.NewRegistry()
+	s := &Series{Collector: registry, factory: promauto.With(registry), prefix: prefix, labels: labels}
+	s.requests = s.Counter("requests_total", requestsHelp)
+	s.failures = s.Counter("failures_total", failuresHelp, "reason")
+	s.promptTokens = s.Counter("prompt_tokens_total", "Prompt tokens as counted by the server.")
+	s.outputTokens = s.Counter("output_tokens_total", "Output tokens as counted by the server.")
 	add := func(name, help string, buckets []float64, exemplar bool, samples func(*openai.Trace) []time.Duration) {
-		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		v := s.factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name: prefix + name, Help: help, Buckets: buckets,
 			NativeHistogramBucketFactor:     1.1,
 			NativeHistogramMaxBucketNumber:  160,
 			NativeHistogramMinResetDuration: time.Hour,
 		}, labels)
-		h.vecs, h.all = append(h.vecs, v), append(h.all, histogram{v, samples, exemplar})
+		s.states, s.latencies = append(s.states, v), append(s.latencies, histogram{v, samples, exemplar})
 	}
 	once := func(derive func(*openai.Trace) (time.Duration, bool)) func(*openai.Trace) []time.Duration {
 		return func(t *openai.Trace) []time.Duration {
@@ -215,19 +171,55 @@ func NewHistograms(prefix string, labels ...string) *Histograms {
 	add("start_delay_seconds", "Time from the instant a request was due to its sending; added to a latency, that is measured from there.",
 		prometheus.ExponentialBuckets(100e-6, 4, 10), false,
 		once(func(t *openai.Trace) (time.Duration, bool) { return max(0, t.Started.Sub(t.Planned)), true }))
-	return h
+	return s
 }
 
-// Open makes the series of the label values, empty.
-func (h *Histograms) Open(labels ...string) {
-	for _, v := range h.all {
-		v.WithLabelValues(labels...)
+// Counter adds a metric to the series, with more labels.
+func (s *Series) Counter(name, help string, more ...string) *prometheus.CounterVec {
+	v := s.factory.NewCounterVec(prometheus.CounterOpts{Name: s.prefix + name, Help: help}, slices.Concat(s.labels, more))
+	s.counters = append(s.counters, v)
+	return v
+}
+
+// Gauge adds a metric to the series, with more labels.
+func (s *Series) Gauge(name, help string, more ...string) *prometheus.GaugeVec {
+	v := s.factory.NewGaugeVec(prometheus.GaugeOpts{Name: s.prefix + name, Help: help}, slices.Concat(s.labels, more))
+	s.states = append(s.states, v)
+	return v
+}
+
+// OpenCounts makes the counters of requests at 0, so that every reason is there before it first happens.
+func (s *Series) OpenCounts(labels ...string) {
+	s.requests.WithLabelValues(labels...)
+	for _, r := range openai.Reasons() {
+		s.failures.WithLabelValues(append(slices.Clone(labels), string(r))...)
 	}
 }
 
-// Observe counts one request that has ended. A success leaves its request id as an exemplar.
-func (h *Histograms) Observe(t *openai.Trace, labels ...string) {
-	for _, v := range h.all {
+// Open makes the series of what requests show, empty.
+func (s *Series) Open(labels ...string) {
+	for _, v := range s.latencies {
+		v.WithLabelValues(labels...)
+	}
+	s.promptTokens.WithLabelValues(labels...)
+	s.outputTokens.WithLabelValues(labels...)
+}
+
+// Count counts one request that is over.
+func (s *Series) Count(f *openai.Failure, labels ...string) {
+	s.requests.WithLabelValues(labels...).Inc()
+	if f != nil {
+		s.failures.WithLabelValues(append(slices.Clone(labels), string(f.Reason))...).Inc()
+	}
+}
+
+// Observe takes what one request showed. A success leaves its request id as an exemplar.
+func (s *Series) Observe(t *openai.Trace, labels ...string) {
+	if t.Usage != nil {
+		s.promptTokens.WithLabelValues(labels...).Add(float64(t.Usage.PromptTokens))
+		s.outputTokens.WithLabelValues(labels...).Add(float64(t.Usage.CompletionTokens))
+	}
+	for _, v := range s.latencies {
 		series := v.WithLabelValues(labels...)
 		for _, d := range v.samples(t) {
 			if v.exemplar && t.Failure == nil {

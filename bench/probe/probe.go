@@ -79,7 +79,7 @@ func (p *Prober) Apply(targets []Target) error {
 			continue
 		}
 		old.stop()
-		p.drop(prometheus.Labels{"target": name})
+		slices.Concat(p.counters, p.states).drop(prometheus.Labels{"target": name})
 	}
 	for name, l := range fresh {
 		if p.loops[name] == l {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
@@ -24,11 +23,7 @@ import (
 // runMetrics are the series of a run as it happens, of which nothing is in a report. They are named as the probe's with
 // accelerator_bench_ for a prefix and with the step as a label.
 type runMetrics struct {
-	prometheus.Collector // of all series, as they stand
-
-	latency                    *probe.Histograms
-	requests, failures         *prometheus.CounterVec
-	promptTokens, outputTokens *prometheus.CounterVec
+	*probe.Series
 	seconds, concurrency, rate *prometheus.GaugeVec
 	inFlight, queued, phase    *prometheus.GaugeVec // of the present step
 
@@ -42,28 +37,13 @@ type runMetrics struct {
 
 // newRunMetrics returns metrics without a series: they come with the first step.
 func newRunMetrics() *runMetrics {
-	const prefix = "accelerator_bench_"
-	labels := []string{"target", "model", "step"}
-	registry := prometheus.NewRegistry()
-	m := &runMetrics{Collector: registry, latency: probe.NewHistograms(prefix, labels...)}
-	registry.MustRegister(m.latency)
-	series := promauto.With(registry)
-	counter := func(name, help string, more ...string) *prometheus.CounterVec {
-		return series.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, slices.Concat(labels, more))
-	}
-	gauge := func(name, help string, more ...string) *prometheus.GaugeVec {
-		return series.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + name, Help: help}, slices.Concat(labels, more))
-	}
-	m.requests = counter("requests_total", "Requests that are over.")
-	m.failures = counter("failures_total", "Failed requests by reason.", "reason")
-	m.promptTokens = counter("prompt_tokens_total", "Prompt tokens as counted by the server.")
-	m.outputTokens = counter("output_tokens_total", "Output tokens as counted by the server.")
-	m.seconds = gauge("step_seconds", "Time from the step's first request to now, or to the step's end.")
-	m.concurrency = gauge("concurrency", "Requests that are to be in flight, or at most; absent without a bound.")
-	m.rate = gauge("request_rate", "Requests a second that are to be sent; absent for a closed loop.")
-	m.inFlight = gauge("in_flight", "Requests in flight, of the present step.")
-	m.queued = gauge("queued", "Requests that wait in this program for their turn, of the present step.")
-	m.phase = gauge("phase", "1 for what the present step does: ramp (the load comes to its level), steady, or drain (nothing is sent any more). Absent between steps.", "phase")
+	m := &runMetrics{Series: probe.NewSeries("accelerator_bench_", "Requests that are over.", "Failed requests by reason.", "target", "model", "step")}
+	m.seconds = m.Gauge("step_seconds", "Time from the step's first request to now, or to the step's end.")
+	m.concurrency = m.Gauge("concurrency", "Requests that are to be in flight, or at most; absent without a bound.")
+	m.rate = m.Gauge("request_rate", "Requests a second that are to be sent; absent for a closed loop.")
+	m.inFlight = m.Gauge("in_flight", "Requests in flight, of the present step.")
+	m.queued = m.Gauge("queued", "Requests that wait in this program for their turn, of the present step.")
+	m.phase = m.Gauge("phase", "1 for what the present step does: ramp (the load comes to its level), steady, or drain (nothing is sent any more). Absent between steps.", "phase")
 	return m
 }
 
@@ -80,13 +60,8 @@ func (m *runMetrics) StepStarted(s runlog.Step, meter *load.Meter) {
 	defer m.mu.Unlock()
 	labels := []string{m.target, m.model, s.Name()}
 	m.labels, m.step, m.meter, m.running = labels, s, meter, true
-	m.latency.Open(labels...)
-	for _, c := range []*prometheus.CounterVec{m.requests, m.promptTokens, m.outputTokens} {
-		c.WithLabelValues(labels...)
-	}
-	for _, r := range openai.Reasons() {
-		m.failures.WithLabelValues(append(slices.Clone(labels), string(r))...)
-	}
+	m.OpenCounts(labels...)
+	m.Open(labels...)
 	if n := max(s.Concurrency, s.MaxConcurrency); n > 0 {
 		m.concurrency.WithLabelValues(labels...).Set(float64(n))
 	}
@@ -99,18 +74,9 @@ func (m *runMetrics) StepStarted(s runlog.Step, meter *load.Meter) {
 func (m *runMetrics) RequestDone(r *runlog.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	labels := m.labels
-	m.requests.WithLabelValues(labels...).Inc()
-	if f := r.Trace.Failure; f != nil {
-		m.failures.WithLabelValues(append(slices.Clone(labels), string(f.Reason))...).Inc()
-	}
-	if r.Never {
-		return
-	}
-	m.latency.Observe(&r.Trace, labels...)
-	if u := r.Trace.Usage; u != nil {
-		m.promptTokens.WithLabelValues(labels...).Add(float64(u.PromptTokens))
-		m.outputTokens.WithLabelValues(labels...).Add(float64(u.CompletionTokens))
+	m.Count(r.Trace.Failure, m.labels...)
+	if !r.Never {
+		m.Observe(&r.Trace, m.labels...)
 	}
 }
 
@@ -140,7 +106,7 @@ func (m *runMetrics) Collect(ch chan<- prometheus.Metric) {
 		}
 		m.phase.WithLabelValues(append(slices.Clone(m.labels), phaseOf(m.step, m.meter))...).Set(1)
 	}
-	m.Collector.Collect(ch)
+	m.Series.Collect(ch)
 }
 
 // setSeconds sets how long the present step has sent requests. The caller holds mu.
