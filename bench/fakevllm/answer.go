@@ -150,10 +150,8 @@ func (a *answer) send(c chunk) {
 	if a.req.StreamOptions.ContinuousUsageStats {
 		c.Usage = a.usage()
 	}
-	a.write(encodeEvent(c))
+	a.write(fmt.Appendf(nil, "data: %s\n\n", encode(c)))
 }
-
-func encodeEvent(c chunk) []byte { return fmt.Appendf(nil, "data: %s\n\n", encode(c)) }
 
 func (a *answer) write(event []byte) {
 	if a.failed != nil {

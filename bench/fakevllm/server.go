@@ -72,7 +72,8 @@ func New(cfg Config) (*Server, error) {
 		s.mux.HandleFunc("POST "+prefix+"/tokenize", s.tokenize)
 		s.mux.HandleFunc("GET "+prefix+"/v1/models", func(w http.ResponseWriter, r *http.Request) {
 			if s.authorized(w, r) {
-				writeModels(w, s.cfg.Model)
+				card := map[string]any{"id": s.cfg.Model, "object": "model", "owned_by": "vllm", "max_model_len": maxModelLen}
+				writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{card}})
 			}
 		})
 		s.mux.HandleFunc("GET "+prefix+"/health", func(http.ResponseWriter, *http.Request) {})
@@ -118,11 +119,6 @@ func (s *Server) authorized(w http.ResponseWriter, r *http.Request) bool {
 	}
 	writeJSON(w, http.StatusUnauthorized, map[string]string{"error": "Unauthorized"})
 	return false
-}
-
-func writeModels(w http.ResponseWriter, name string) {
-	card := map[string]any{"id": name, "object": "model", "owned_by": "vllm", "max_model_len": maxModelLen}
-	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{card}})
 }
 
 // writeError answers with an error as vLLM words it.

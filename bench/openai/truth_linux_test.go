@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -13,12 +14,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"text/tabwriter"
 	"time"
-
-	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
 )
 
 // rampGap lies between the starts of two streams: 5,000 connections at once
@@ -52,8 +52,7 @@ type truthRow struct {
 }
 
 // BenchmarkTruth compares what the client reports with what the server, another
-// process, knows: the server behind fakehost pace stamps each chunk as it writes
-// it. It prints a table; see make bench-truth.
+// process, knows: when it wrote each chunk. It prints a table; see make bench-truth.
 func BenchmarkTruth(b *testing.B) {
 	const gap = 20 * time.Millisecond
 	var rows []*truthRow
@@ -109,7 +108,7 @@ func (c truthCase) run(b *testing.B) *truthRow {
 	return row
 }
 
-func (row *truthRow) compare(traces []*Trace, truth map[string]*fakevllm.Truth) {
+func (row *truthRow) compare(traces []*Trace, truth map[string][]int64) {
 	for _, t := range traces {
 		want := truth[t.RequestID]
 		row.chunks += len(t.Chunks)
@@ -121,14 +120,14 @@ func (row *truthRow) compare(traces []*Trace, truth map[string]*fakevllm.Truth) 
 			row.misClock++
 		}
 		row.lags = append(row.lags, t.Lag.Last)
-		if len(t.Chunks) != len(want.Chunks) {
-			row.lost += max(len(want.Chunks)-len(t.Chunks), len(t.Chunks)-len(want.Chunks))
+		if len(t.Chunks) != len(want) {
+			row.lost += max(len(want)-len(t.Chunks), len(t.Chunks)-len(want))
 			continue
 		}
 		ttft, _ := TTFT(t)
-		row.ttft = append(row.ttft, (ttft - time.Duration(want.Chunks[0]-t.Started.UnixNano())).Abs())
+		row.ttft = append(row.ttft, (ttft - time.Duration(want[0]-t.Started.UnixNano())).Abs())
 		for i, itl := range ITLs(t) {
-			row.itl = append(row.itl, (itl - time.Duration(want.Chunks[i+1]-want.Chunks[i])).Abs())
+			row.itl = append(row.itl, (itl - time.Duration(want[i+1]-want[i])).Abs())
 		}
 	}
 	for _, s := range [][]time.Duration{row.ttft, row.itl, row.lags} {
@@ -146,7 +145,7 @@ func TestPaceProcess(t *testing.T) {
 	if err != nil {
 		t.Skip("for BenchmarkTruth")
 	}
-	web := httptest.NewServer(fakevllm.NewPaced("pace", gap).Handler())
+	web := httptest.NewServer(&paced{gap: gap, truth: map[string][]int64{}})
 	defer web.Close()
 	fmt.Println("address", web.URL)
 	_, _ = io.Copy(io.Discard, os.Stdin)
@@ -179,23 +178,57 @@ func startPace(b *testing.B, gap time.Duration) string {
 	return address
 }
 
-func readTruth(b *testing.B, base string) map[string]*fakevllm.Truth {
+// paced writes one chunk a gap to every stream, on a schedule fixed when the request comes.
+type paced struct {
+	gap     time.Duration
+	streams atomic.Uint64 // until now
+
+	mu    sync.Mutex
+	truth map[string][]int64 // when each chunk was written, in Unix nanoseconds taken right before, by request
+}
+
+func (p *paced) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/truth" {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		_ = json.NewEncoder(w).Encode(p.truth)
+		return
+	}
+	_, part := math.Modf(float64(p.streams.Add(1)) * math.Phi) // spreads those that start together over a gap
+	due := time.Now().Add(p.gap + time.Duration(part*float64(p.gap)))
+	var asked struct {
+		Tokens int `json:"max_tokens"`
+	}
+	_ = json.NewDecoder(r.Body).Decode(&asked)
+	w.Header().Set("Content-Type", "text/event-stream")
+	var written []int64
+	write := func(choice string) {
+		written = append(written, time.Now().UnixNano())
+		_, _ = fmt.Fprintf(w, `data: {"id":"chatcmpl-pace","object":"chat.completion.chunk","created":1700000000,"model":"pace","choices":[{"index":0,%s}]}`+"\n\n", choice)
+		_ = http.NewResponseController(w).Flush()
+	}
+	for i := range asked.Tokens {
+		time.Sleep(time.Until(due.Add(time.Duration(i) * p.gap)))
+		write(`"delta":{"content":"word "},"finish_reason":null`)
+	}
+	p.mu.Lock() // before the end, so that a client that saw it can ask
+	p.truth[r.Header.Get("X-Request-Id")] = written
+	p.mu.Unlock()
+	write(`"delta":{},"finish_reason":"length"`)
+	_, _ = io.WriteString(w, "data: [DONE]\n\n")
+}
+
+func readTruth(b *testing.B, base string) (all map[string][]int64) {
 	resp, err := http.Get(base + "/truth")
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer http.DefaultClient.CloseIdleConnections()
 	defer resp.Body.Close()
-	all := make(map[string]*fakevllm.Truth)
-	for lines := json.NewDecoder(resp.Body); ; {
-		t := new(fakevllm.Truth)
-		if err := lines.Decode(t); err == io.EOF {
-			return all
-		} else if err != nil {
-			b.Fatal(err)
-		}
-		all[t.ID] = t
+	if err := json.NewDecoder(resp.Body).Decode(&all); err != nil {
+		b.Fatal(err)
 	}
+	return all
 }
 
 // cpuTime is what this process used, in user space and in the kernel.

@@ -1,8 +1,7 @@
 // Command fakehost stands in for the hardware and the model server of a host with
 // accelerators. It is one binary with several names: fakehost vllm serves an
 // OpenAI-compatible endpoint whose load drives what fakehost mx-smi and the vendors' other
-// tools print. Called by a link with the name of a tool it is that tool. fakehost pace is
-// the same server on a fixed schedule, which it serves, for checking a load generator.
+// tools print. Called by a link with the name of a tool it is that tool.
 package main
 
 import (
@@ -19,7 +18,6 @@ import (
 const usage = `fakehost stands in for a host with accelerators.
 
 usage: fakehost vllm [flags]      serve the stand-in of vLLM (see fakehost vllm --help)
-       fakehost pace [flags]      serve streams on a known schedule (see fakehost pace --help)
        fakehost TOOL [args]       print as one of the vendors' tools does: mx-smi, npu-smi,
                                   hccn_tool, of the cards of npu-smi, nvidia-smi, hy-smi,
                                   ixsmi, xpu_smi, mthreads-gmi or efsmi
@@ -54,16 +52,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 		tool, isTool = smi.Find(name)
 	}
 	st := state(cmp.Or(os.Getenv("FAKEHOST_STATE"), os.DevNull)) // below which there is nothing
-	var s server
 	switch {
 	case isTool:
 		return runTool(tool, st, rest, stdout)
 	case name == "vllm":
-		return s.run("fakehost vllm", "Serve an OpenAI-compatible endpoint with vLLM's continuous batching and no model.",
-			s.vllmFlags, st, rest, stderr)
-	case name == "pace":
-		return s.run("fakehost pace", "Serve an OpenAI-compatible endpoint that streams on a fixed schedule. GET /truth tells when each chunk was written, to check a load generator.",
-			s.paceFlags, st, rest, stderr)
+		return new(server).run(st, rest, stderr)
 	}
 	fmt.Fprint(stderr, usage)
 	return 2

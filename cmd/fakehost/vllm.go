@@ -30,22 +30,9 @@ type server struct {
 	config     fakevllm.Config
 	apiKeyFile string
 	numa       numa
-	gap        time.Duration // above 0: streams on a fixed schedule, no engine
 }
 
-func (s *server) paceFlags(app *kingpin.Application) {
-	app.Flag("listen-address", "Address on which to serve.").Default("127.0.0.1:8000").StringVar(&s.listen)
-	app.Flag("model", "Name of the model.").Default("pace").StringVar(&s.config.Model)
-	app.Flag("gap", "Time between two chunks of a stream.").Default("20ms").DurationVar(&s.gap)
-	app.Action(func(*kingpin.ParseContext) error {
-		if s.gap <= 0 {
-			return errors.New("--gap must be above 0")
-		}
-		return nil
-	})
-}
-
-func (s *server) vllmFlags(app *kingpin.Application) {
+func (s *server) register(app *kingpin.Application) {
 	c, d := &s.config, fakevllm.DefaultConfig()
 	app.Flag("listen-address", "Address on which to serve.").Default("127.0.0.1:8000").StringVar(&s.listen)
 	app.Flag("model", "Name of the model.").Default(d.Model).StringVar(&c.Model)
@@ -65,29 +52,26 @@ func (s *server) vllmFlags(app *kingpin.Application) {
 	app.Flag("path.sysfs", "sysfs mountpoint, or a made-up tree with the CPUs of that node.").Default("/sys").StringVar(&s.numa.sysfs)
 }
 
-// run is fakehost called with a server's name. It returns the exit status.
-func (s *server) run(name, help string, flags func(*kingpin.Application), st state, args []string, stderr io.Writer) int {
-	app := kingpin.New(name, help)
+// run is fakehost vllm. It returns the exit status.
+func (s *server) run(st state, args []string, stderr io.Writer) int {
+	app := kingpin.New("fakehost vllm", "Serve an OpenAI-compatible endpoint with vLLM's continuous batching and no model.")
 	app.UsageWriter(os.Stdout)
-	flags(app)
+	s.register(app)
 	if _, err := app.Parse(args); err != nil {
-		fmt.Fprintf(stderr, "%s: %v, try --help\n", name, err)
+		fmt.Fprintf(stderr, "fakehost vllm: %v, try --help\n", err)
 		return 2
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := s.serve(ctx, st, log.NewLogfmtLogger(log.NewSyncWriter(stderr))); err != nil {
-		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		fmt.Fprintf(stderr, "fakehost vllm: %v\n", err)
 		return 1
 	}
 	return 0
 }
 
-// serve runs the server until ctx ends. One with an engine writes its load for the tools.
+// serve runs the server until ctx ends, and writes its load for the tools.
 func (s *server) serve(ctx context.Context, st state, logger log.Logger) error {
-	if s.gap > 0 {
-		return s.listenAndServe(ctx, fakevllm.NewPaced(s.config.Model, s.gap).Handler(), logger)
-	}
 	if s.apiKeyFile != "" {
 		key, err := os.ReadFile(s.apiKeyFile)
 		if err != nil {

@@ -7,20 +7,21 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-kit/log"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
 )
 
 // The server says where it listens, answers there, and ends with its context
 // although a stream is under way.
-func TestPaceServes(t *testing.T) {
+func TestServes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	address, ended := make(chan string, 1), make(chan error, 1)
-	s := &server{listen: "127.0.0.1:0", gap: time.Minute}
+	s := &server{listen: "127.0.0.1:0", config: fakevllm.Config{Speed: 1e-3}, numa: numa{penalty: 1}}
 	go func() {
-		ended <- s.serve(ctx, "", log.LoggerFunc(func(keyvals ...any) error {
+		ended <- s.serve(ctx, state(t.TempDir()), log.LoggerFunc(func(keyvals ...any) error {
 			address <- keyvals[3].(string)
 			return nil
 		}))
@@ -33,7 +34,7 @@ func TestPaceServes(t *testing.T) {
 	resp.Body.Close()
 	stream := make(chan error, 1)
 	go func() {
-		resp, err := http.Post(url+"/v1/completions", "application/json", strings.NewReader(`{}`))
+		resp, err := http.Post(url+"/v1/completions", "application/json", strings.NewReader(`{"prompt":"hi","stream":true}`))
 		if err == nil {
 			_, err = io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
@@ -53,15 +54,15 @@ func TestPaceServes(t *testing.T) {
 }
 
 // A wrong command line is said in one line.
-func TestPaceRefuses(t *testing.T) {
+func TestRefuses(t *testing.T) {
+	t.Setenv("FAKEHOST_STATE", t.TempDir())
 	for args, want := range map[string]struct {
 		status int
 		says   string
 	}{
-		"pace --gap=-2h":              {2, "fakehost pace: --gap must be above 0, try --help\n"},
-		"pace --gap=soon":             {2, "fakehost pace: time: invalid duration \"soon\", try --help\n"},
-		"pace --listen-address=nohow": {1, "fakehost pace: listening: listen tcp: address nohow: missing port in address\n"},
-		"pace extra":                  {2, "fakehost pace: unexpected extra, try --help\n"},
+		"vllm --step-base=soon":       {2, "fakehost vllm: time: invalid duration \"soon\", try --help\n"},
+		"vllm --listen-address=nohow": {1, "fakehost vllm: listening: listen tcp: address nohow: missing port in address\n"},
+		"vllm extra":                  {2, "fakehost vllm: unexpected extra, try --help\n"},
 	} {
 		var stderr bytes.Buffer
 		if status := run(append([]string{"fakehost"}, strings.Fields(args)...), io.Discard, &stderr); status != want.status || stderr.String() != want.says {
