@@ -134,7 +134,6 @@ type Source interface {
 
 type counter struct{ count runlog.DatasetCount }
 
-// Count implements [Source].
 func (c *counter) Count() runlog.DatasetCount {
 	count := c.count
 	c.count = runlog.DatasetCount{}

@@ -31,7 +31,6 @@ func openFile(cfg Config) Source {
 	return s
 }
 
-// Next implements [Source].
 func (s *fileSource) Next(ctx context.Context) (Prompt, error) {
 	for ctx.Err() == nil {
 		switch {

@@ -144,7 +144,6 @@ type madeSource struct {
 	counter
 }
 
-// Next implements [Source].
 func (s *madeSource) Next(ctx context.Context) (Prompt, error) {
 	if err := ctx.Err(); err != nil {
 		return Prompt{}, err

@@ -181,7 +181,6 @@ type traceSource struct {
 	counter
 }
 
-// Close implements [Source].
 func (s *traceSource) Close() { s.stop() }
 
 // Next leaves out, and counts, requests that failed and those without a length of their

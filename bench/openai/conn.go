@@ -31,7 +31,6 @@ func newConn(nc net.Conn) *conn {
 
 func (c *conn) LocalAddr() net.Addr { return &c.local }
 
-// Read implements [net.Conn].
 func (c *conn) Read(p []byte) (n int, err error) {
 	var stamp int64
 	if c.receiver != nil {

@@ -82,7 +82,6 @@ func (f *Failure) OutOfFiles() bool {
 	return f.Local && strings.Contains(f.Detail, "too many open files") // EMFILE and ENFILE
 }
 
-// Error implements error.
 func (f *Failure) Error() string {
 	text := string(f.Reason)
 	if f.Status != 0 {

@@ -50,7 +50,8 @@ func objectiveTable(r *result.Report) Table {
 		s := &r.Steps[i]
 		for _, o := range s.Objectives {
 			if len(r.Runs[0].SLO) > 0 {
-				t.Rows = append(t.Rows, []string{Clean(s.Title()), objectiveText(o.Objective), figureWithUnit(o), verdictText(o)})
+				verdict := map[bool]string{true: "met", false: "missed"}[o.Met()]
+				t.Rows = append(t.Rows, []string{Clean(s.Title()), objectiveText(o.Objective), figureWithUnit(o), verdict})
 			}
 		}
 	}
@@ -85,13 +86,6 @@ func figureText(o result.ObjectiveResult) string {
 		text = "> " + text
 	}
 	return text
-}
-
-func verdictText(o result.ObjectiveResult) string {
-	if o.Met() {
-		return "met"
-	}
-	return "missed"
 }
 
 // number writes a level or a limit.

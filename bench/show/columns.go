@@ -146,7 +146,6 @@ var checkColumns = []Column{
 	{Key: "kernel_clock_ratio", Head: "kernel time stamps", Unit: Share, ofStep: func(s *result.Step) float64 { return s.Checks.KernelClock }},
 	{Key: "client_cpu_cores", Head: "client CPU cores", ofStep: func(s *result.Step) float64 { return nonZero(s.Checks.ClientCPU) }},
 	{Key: "resent", Head: "sent again", Unit: Count, ofStep: func(s *result.Step) float64 { return nonZero(float64(s.Checks.Resent)) }},
-	{Key: "prefix_cache_hit_ratio", Head: "prefix cache hits", Unit: Share, ofStep: prefixCacheHits},
 	{Key: "tokens_without_chunk", Head: "tokens without a chunk", Unit: Share, ofStep: func(s *result.Step) float64 { return nonZero(s.Checks.TokensWithoutChunk) }},
 	{Key: "prompt_asked", Head: "made prompt, asked for", Unit: Tokens, ofStep: func(s *result.Step) float64 { return perPrompt(s, s.Checks.Prompts.AimedTokens) }},
 	{Key: "prompt_template", Head: "made prompt, added by the server", Unit: Tokens, ofStep: func(s *result.Step) float64 { return nonZero(float64(s.Checks.Prompts.TemplateTokens)) }},
@@ -225,14 +224,6 @@ func nonZero(v float64) float64 {
 // perPrompt is a mean over the prompts made of words, NaN without any.
 func perPrompt(s *result.Step, tokens int64) float64 {
 	return float64(tokens) / float64(s.Checks.Prompts.Counted)
-}
-
-func prefixCacheHits(s *result.Step) float64 {
-	served := s.Cache.Served()
-	if served == nil {
-		return math.NaN()
-	}
-	return served.Ratio
 }
 
 // measured is a gauge whose figures are NaN where it has no samples.
