@@ -14,9 +14,9 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	if !s.authorized(w, r) {
 		return
 	}
-	s.engine.mu.Lock()
-	fault := cmp.Or(Fault(r.PathValue("fault")), s.engine.fault)
-	s.engine.mu.Unlock()
+	s.mu.Lock()
+	fault := cmp.Or(Fault(r.PathValue("fault")), s.fault)
+	s.mu.Unlock()
 	req, ok := readRequest(w, r)
 	if !ok || s.refuse(w, r, &req, fault) {
 		return
@@ -27,7 +27,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	}
 	a := newAnswer(w, r, req, s.cfg.Model)
 	a.prompt, a.isBroken = q.prompt, fault == FaultDegenerate
-	if s.engine.cache != nil {
+	if s.cache != nil {
 		a.cached = &q.cached
 	}
 	switch fault {
@@ -39,8 +39,8 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 			time.Sleep(slowStreamGap)
 		}
 	default:
-		s.engine.submit(q)
-		defer s.engine.cancel(q)
+		s.submit(q)
+		defer s.cancel(q)
 		s.stream(a, q, fault)
 	}
 }
@@ -71,7 +71,7 @@ func (s *Server) wait(ctx context.Context, wake <-chan struct{}) {
 	case <-wake:
 		return
 	case <-ctx.Done():
-	case <-s.engine.stopped:
+	case <-s.stopped:
 	}
 	panic(http.ErrAbortHandler)
 }

@@ -42,14 +42,14 @@ func newSequence(prompt, limit int, finish string) *sequence {
 	return &sequence{prompt: prompt, limit: limit, finish: finish, wake: make(chan struct{}, 1)}
 }
 
-// engine is the batch: run moves every running sequence on by a token per step.
+// engine is the batch: Run moves every running sequence on by a token per step.
 type engine struct {
 	cfg     Config
 	met     *metrics
 	cache   *prefixCache  // nil for none
 	answers atomic.Uint64 // whose length was drawn
 	kick    chan struct{} // holds one element when there may be work
-	stopped chan struct{} // closed when run has returned
+	stopped chan struct{} // closed when Run has returned
 
 	mu               sync.Mutex
 	fault            Fault   // of requests that name none
@@ -60,7 +60,7 @@ type engine struct {
 
 func newEngine(cfg Config) *engine {
 	e := &engine{cfg: cfg, fault: FaultNone, penalty: 1, kick: make(chan struct{}, 1), stopped: make(chan struct{})}
-	e.met = newMetrics(cfg, e.load)
+	e.met = newMetrics(cfg, e.Load)
 	if cfg.CacheBlocks > 0 {
 		e.cache = newPrefixCache(cfg.BlockSize, cfg.CacheBlocks)
 	}
@@ -100,7 +100,8 @@ const (
 	idlePoll   = 20 * time.Millisecond // how often an idle engine looks for background users
 )
 
-func (e *engine) run(ctx context.Context) {
+// Run is the engine; call it once. When ctx ends it cuts off every request in it.
+func (e *engine) Run(ctx context.Context) {
 	defer close(e.stopped)
 	start := time.Now()
 	due := start
@@ -219,7 +220,8 @@ func (e *engine) naturalLength() int {
 	return max(1, int(math.Round(float64(e.cfg.MeanOutputTokens)*(0.3+1.4*u))))
 }
 
-func (e *engine) load() Load {
+// Load is the engine's present state.
+func (e *engine) Load() Load {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	held := 0

@@ -14,7 +14,7 @@ func startEngine(t *testing.T, cfg Config) *engine {
 	t.Helper()
 	e := newEngine(cfg.withDefaults())
 	ctx, cancel := context.WithCancel(context.Background())
-	go e.run(ctx)
+	go e.Run(ctx)
 	t.Cleanup(func() {
 		cancel()
 		<-e.stopped
@@ -154,7 +154,7 @@ func TestQueueAboveTheBatch(t *testing.T) {
 		third := submitNew(e, 1, 1)
 		fourth := submitNew(e, 1, 1)
 		time.Sleep(time.Millisecond)
-		load := e.load()
+		load := e.Load()
 		if load.Running != 2 || load.Waiting != 2 {
 			t.Errorf("load with 4 requests and 2 places: %+v", load)
 		}
@@ -165,7 +165,7 @@ func TestQueueAboveTheBatch(t *testing.T) {
 		}
 		await(long)
 		synctest.Wait()
-		if load := e.load(); load.Running != 0 || load.Waiting != 0 {
+		if load := e.Load(); load.Running != 0 || load.Waiting != 0 {
 			t.Errorf("load when all is done: %+v", load)
 		}
 		if n := total(t, e, "vllm:generation_tokens_total"); n != 54 || fourth.made.Load() != 0 {
@@ -178,7 +178,7 @@ func TestBackgroundUsersSwing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := startEngine(t, Config{BackgroundUsers: 20, BackgroundPeriod: 10 * time.Minute, Speed: 3})
 		for i, want := range []int{0, 10, 20, 10, 0, 10, 20} {
-			load := e.load()
+			load := e.Load()
 			if busy := load.Running + load.Waiting; busy < want-1 || busy > want+3 {
 				t.Errorf("after %d quarters: %d requests, want %d", i, busy, want)
 			}

@@ -84,7 +84,7 @@ func (s *Server) newSequence(w http.ResponseWriter, req *request) *sequence {
 	default:
 		q := newSequence(prompt, cmp.Or(limit, room), finishLength)
 		q.tokens = tokens
-		if natural := s.engine.naturalLength(); natural < q.limit && !req.IgnoreEOS {
+		if natural := s.naturalLength(); natural < q.limit && !req.IgnoreEOS {
 			q.limit, q.finish = natural, finishStop
 		}
 		return q

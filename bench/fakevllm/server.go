@@ -5,7 +5,6 @@ package fakevllm
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -53,9 +52,8 @@ func (c Config) withDefaults() Config {
 
 // Server is one model behind HTTP.
 type Server struct {
-	cfg    Config
-	engine *engine
-	mux    *http.ServeMux
+	*engine
+	mux *http.ServeMux
 }
 
 // New returns a server; requests queue until Run is called.
@@ -65,7 +63,7 @@ func New(cfg Config) (*Server, error) {
 	if counts < 1 || c.CacheBlocks < 0 || times <= 0 || !(c.Speed > 0) || !(c.PrefillTokensPerSecond > 0) || c.BackgroundUsers < 0 {
 		return nil, fmt.Errorf("configuring the stand-in server: all settings must be above 0: %+v", c)
 	}
-	s := &Server{cfg: c, engine: newEngine(c), mux: http.NewServeMux()}
+	s := &Server{engine: newEngine(c), mux: http.NewServeMux()}
 	for _, prefix := range []string{"", "/fault/{fault}"} {
 		s.mux.HandleFunc("POST "+prefix+"/v1/chat/completions", s.complete)
 		s.mux.HandleFunc("POST "+prefix+"/v1/completions", s.complete)
@@ -77,27 +75,24 @@ func New(cfg Config) (*Server, error) {
 			}
 		})
 		s.mux.HandleFunc("GET "+prefix+"/health", func(http.ResponseWriter, *http.Request) {})
-		s.mux.Handle("GET "+prefix+"/metrics", promhttp.HandlerFor(s.engine.met.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+		s.mux.Handle("GET "+prefix+"/metrics", promhttp.HandlerFor(s.met.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	}
 	s.mux.HandleFunc("GET /fault/"+string(FaultNoMetrics)+"/metrics", http.NotFound)
 	return s, nil
 }
 
-// Run is the engine; call it once. When ctx ends it cuts off every request in it.
-func (s *Server) Run(ctx context.Context) { s.engine.run(ctx) }
-
 // SetFault sets the fault of all later requests whose path names none. FaultSlow slows the whole batch.
 func (s *Server) SetFault(f Fault) {
-	s.engine.mu.Lock()
-	defer s.engine.mu.Unlock()
-	s.engine.fault = f
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fault = f
 }
 
 // SetPenalty multiplies the time of every step by a factor above 0, as of a model server that runs far from its cards.
 func (s *Server) SetPenalty(factor float64) {
-	s.engine.mu.Lock()
-	defer s.engine.mu.Unlock()
-	s.engine.penalty = factor
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.penalty = factor
 }
 
 // Load is a snapshot of the engine.
@@ -105,9 +100,6 @@ type Load struct {
 	Running, Waiting int     // requests in the batch and in the queue, those of background users among them
 	KVCacheUsage     float64 // 0–1
 }
-
-// Load returns the engine's present state.
-func (s *Server) Load() Load { return s.engine.load() }
 
 // Handler returns the HTTP side. It may be served before Run is called.
 func (s *Server) Handler() http.Handler { return s.mux }

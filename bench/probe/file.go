@@ -39,13 +39,8 @@ func withPlace(path string, line int, err error) error {
 
 // readBounded reads a file of at most [maxFileBytes].
 func readBounded(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
-	if err == nil && len(text) > maxFileBytes {
+	text, err := os.ReadFile(path)
+	if len(text) > maxFileBytes {
 		return nil, fmt.Errorf("%s is larger than 1 MiB", path)
 	}
 	return text, err
