@@ -150,12 +150,13 @@ func (p *Plan) turn(ctx context.Context, t Turn, client *openai.Client, subreape
 	if err := os.MkdirAll(filepath.Dir(t.Folder), 0o755); err != nil {
 		return false, fmt.Errorf("making its folder: %w", err)
 	}
-	started, err := startServer(subreaper, t.Side.Command, t.Folder+".log")
+	log := t.Folder + ".log"
+	server, err := startServer(subreaper, t.Side.Command, log)
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", errNotStarted, err)
 	}
 	defer func() {
-		if stopped := started.stop(stopGrace); stopped != nil {
+		if stopped := stop(server, stopGrace); stopped != nil {
 			goOn, err = false, stopped // it is in the way of the other sides too
 		}
 	}()
@@ -164,24 +165,19 @@ func (p *Plan) turn(ctx context.Context, t Turn, client *openai.Client, subreape
 		select {
 		case <-ctx.Done():
 			return false, fmt.Errorf("stopped while the server started: %w", context.Cause(ctx))
-		case <-started.child.Exited():
-			return false, fmt.Errorf("%w: its command ended with %s; %s", errNotStarted, started.child.State(), started.logEnd())
+		case <-server.Exited():
+			return false, fmt.Errorf("%w: its command ended with %s; %s", errNotStarted, server.State(), logEnd(log))
 		case <-late:
-			return false, fmt.Errorf("%w: no list of models within %s (--ready-timeout); %s", errNotStarted, p.Ready, started.logEnd())
+			return false, fmt.Errorf("%w: no list of models within %s (--ready-timeout); %s", errNotStarted, p.Ready, logEnd(log))
 		case <-time.After(readyPause):
 		}
 	}
 	return p.Measure(ctx, t)
 }
 
-// server is a command with all that it starts. It must be stopped, also when it has ended itself.
-type server struct {
-	log   string // path
-	child *process.Child
-}
-
-// startServer runs a command that prints to logFile, which only the user may read: it may hold keys.
-func startServer(subreaper *process.Subreaper, argv []string, logFile string) (*server, error) {
+// startServer runs a command that prints to logFile, which only the user may read: it may hold keys. It must be stopped,
+// also when it has ended itself.
+func startServer(subreaper *process.Subreaper, argv []string, logFile string) (*process.Child, error) {
 	path, err := process.LookPath(argv[0])
 	if err != nil {
 		return nil, fmt.Errorf("looking up %s: %w", argv[0], err)
@@ -191,13 +187,12 @@ func startServer(subreaper *process.Subreaper, argv []string, logFile string) (*
 		return nil, fmt.Errorf("opening its log: %w", err)
 	}
 	defer log.Close()
-	child, err := subreaper.Start(process.Command{Path: path, Argv: argv, Stdout: log, Stderr: log})
-	return &server{log: logFile, child: child}, err
+	return subreaper.Start(process.Command{Path: path, Argv: argv, Stdout: log, Stderr: log})
 }
 
-// logEnd returns the last lines that the command printed, each cut.
-func (s *server) logEnd() string {
-	text, err := os.ReadFile(s.log)
+// logEnd returns the last lines that a command printed, each cut.
+func logEnd(log string) string {
+	text, err := os.ReadFile(log)
 	if err != nil {
 		return err.Error()
 	}
@@ -206,23 +201,23 @@ func (s *server) logEnd() string {
 	for i, line := range lines {
 		lines[i] = "  " + openai.Excerpt(line)
 	}
-	return fmt.Sprintf("the end of %s:\n%s", s.log, strings.Join(lines, "\n"))
+	return fmt.Sprintf("the end of %s:\n%s", log, strings.Join(lines, "\n"))
 }
 
-// stop ends the command and all that it started: SIGTERM, and SIGKILL to what is left after
+// stop ends a command and all that it started: SIGTERM, and SIGKILL to what is left after
 // grace. It returns when nothing of it lives, or an error when something does 10 s after that.
-func (s *server) stop(grace time.Duration) error {
-	s.child.Signal(syscall.SIGTERM)
+func stop(server *process.Child, grace time.Duration) error {
+	server.Signal(syscall.SIGTERM)
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	if s.child.Gone(ctx, 0) {
+	if server.Gone(ctx, 0) {
 		return nil
 	}
-	s.child.Signal(syscall.SIGKILL)
+	server.Signal(syscall.SIGKILL)
 	ctx, cancel = context.WithTimeout(context.Background(), killTime)
 	defer cancel()
-	if s.child.Gone(ctx, syscall.SIGKILL) {
+	if server.Gone(ctx, syscall.SIGKILL) {
 		return nil
 	}
-	return fmt.Errorf("something that process %d started still lives %s after SIGKILL", s.child.PID(), killTime)
+	return fmt.Errorf("something that process %d started still lives %s after SIGKILL", server.PID(), killTime)
 }

@@ -96,7 +96,7 @@ func waitFor(path string) (pid int) {
 	return 0
 }
 
-func start(t *testing.T, args ...string) (*server, string) {
+func start(t *testing.T, args ...string) (*process.Child, string) {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "server.log")
 	p, err := startServer(process.NewSubreaper(), program(args...), log)
@@ -104,7 +104,7 @@ func start(t *testing.T, args ...string) (*server, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := p.stop(0); err != nil {
+		if err := stop(p, 0); err != nil {
 			t.Error(err)
 		}
 	})
@@ -122,7 +122,7 @@ func TestStopLetsAServerShutDown(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	p, log := start(t, "serve", file)
 	pid := waitFor(file)
-	if err := p.stop(20 * time.Second); err != nil {
+	if err := stop(p, 20*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(log)
@@ -139,7 +139,7 @@ func TestStopLeavesNoWorker(t *testing.T) {
 	files := []string{filepath.Join(dir, "group"), filepath.Join(dir, "session"), filepath.Join(dir, "leader")}
 	p, _ := start(t, slices.Concat([]string{"workers"}, files)...)
 	waitFor(files[2])
-	if err := p.stop(50 * time.Millisecond); err != nil {
+	if err := stop(p, 50*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range files {
@@ -152,9 +152,9 @@ func TestStopLeavesNoWorker(t *testing.T) {
 // A user reads what the server printed last.
 func TestLogEnd(t *testing.T) {
 	p, log := start(t, "say", "2", "first", "1", "2", "3", "4", "5", "6", "7", "8")
-	<-p.child.Exited()
+	<-p.Exited()
 	want := "the end of " + log + ":\n  1\n  2\n  3\n  4\n  5\n  6\n  7\n  8"
-	if got := p.logEnd(); got != want {
+	if got := logEnd(log); got != want {
 		t.Errorf("%s\nwant:\n%s", got, want)
 	}
 }
