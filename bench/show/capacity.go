@@ -206,7 +206,7 @@ type jsonCapacity struct {
 	Low           result.Value     `json:"low"`  // all runs up to it met the objectives
 	High          result.Value     `json:"high"` // all runs from it on missed them
 	Binding       string           `json:"binding,omitempty"`
-	Contradiction *[2]float64      `json:"contradiction,omitempty"` // two levels, of which the higher one has clearly the better figures
+	Contradiction [2]float64       `json:"contradiction,omitzero"` // two levels, of which the higher one has clearly the better figures
 	Objectives    []jsonObjective  `json:"objectives"`
 	Levels        []capacity.Level `json:"levels"`
 }
@@ -226,7 +226,7 @@ func newJSONCapacity(c *capacity.Result) *jsonCapacity {
 	value := func(level float64) result.Value { return result.Value(nonZero(level)) }
 	out := &jsonCapacity{
 		Variable: c.Search.Variable, Value: value(c.Value), FailedAt: value(c.FailedAt), AtLeast: c.AtLeast, Low: value(c.Low), High: value(c.High),
-		Finished: !c.Unfinished, Binding: c.Binding, Levels: c.Levels,
+		Finished: !c.Unfinished, Binding: c.Binding, Contradiction: c.Contradiction, Levels: c.Levels,
 	}
 	for i, o := range c.Search.Objectives {
 		figure := func(level float64) result.ObjectiveResult {
@@ -237,9 +237,6 @@ func newJSONCapacity(c *capacity.Result) *jsonCapacity {
 		}
 		failed := figure(c.FailedAt)
 		out.Objectives = append(out.Objectives, jsonObjective{o, figure(c.Value).Value, failed.Value, failed.AtLeast})
-	}
-	if c.Contradiction[1] > 0 {
-		out.Contradiction = &c.Contradiction
 	}
 	return out
 }
