@@ -42,6 +42,7 @@ func TestScrapeNegotiation(t *testing.T) {
 		{"", "gzip", "text/plain; version=0.0.4", "gzip", "accelerator_whole 0\n"},
 		{"application/openmetrics-text; version=1.0.0", "deflate, gzip;q=0.5", "application/openmetrics-text; version=1.0.0", "gzip", "# EOF\n"},
 		{"application/openmetrics-text; version=1.0.0", "gzip;q=0", "application/openmetrics-text; version=1.0.0", "", "# EOF\n"},
+		{"application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited", "zstd, gzip", "application/vnd.google.protobuf", "gzip", "accelerator_whole"},
 	} {
 		handler, _ := handlerOf(func(chan<- prometheus.Metric) {})
 		w, r := httptest.NewRecorder(), get()
