@@ -23,7 +23,7 @@ func TestFrames(t *testing.T) {
 		"xllm_validation":         {"stream_error: status 200: max_tokens must be greater than 0", 0, 0, 0, 0},
 		"fastdeploy_choices":      {"", 2, 5, 0, 0},
 		"fastdeploy_recover_stop": {"stream_error: status 200: finish_reason recover_stop", 1, 1, 0, 0},
-		"lmdeploy_parse_error":    {"stream_error: status 200: finish_reason parse_error", 1, 3, 0, 0},
+		"lmdeploy_parse_error":    {"stream_error: status 200: finish_reason parse_error", 2, 3, 0, 0},
 		"sglang_abort":            {"stream_error: status 200: finish_reason abort", 1, 2, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

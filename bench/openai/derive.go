@@ -23,7 +23,7 @@ func FirstAnswer(t *Trace) (time.Duration, bool) {
 	return t.Chunks[i].At, true
 }
 
-// ITLs are the gaps between successive chunks that carry text, by the rule of [TTFT].
+// ITLs are the gaps between successive chunks, each of which carries a token, by the rule of [TTFT].
 func ITLs(t *Trace) []time.Duration {
 	if !latencyCounts(t) || len(t.Chunks) < 2 {
 		return nil
@@ -35,8 +35,8 @@ func ITLs(t *Trace) []time.Duration {
 	return gaps
 }
 
-// TPOT is (last text chunk - first) / (output tokens - 1). There is none for a failed request, for fewer than two
-// tokens, or when all text came at one instant.
+// TPOT is (last chunk - first) / (output tokens - 1). There is none for a failed request, for fewer than two
+// tokens, or when all chunks came at one instant.
 func TPOT(t *Trace) (time.Duration, bool) {
 	n, _ := OutputTokens(t)
 	if t.Failure != nil || n < 2 || len(t.Chunks) < 2 {
@@ -46,16 +46,21 @@ func TPOT(t *Trace) (time.Duration, bool) {
 	return took / time.Duration(n-1), took > 0
 }
 
-// E2E is the time from Started to the last text chunk. There is none for a failed request.
+// E2E is the time from Started to the last chunk with text. There is none for a failed request.
 func E2E(t *Trace) (time.Duration, bool) {
-	if t.Failure != nil || len(t.Chunks) == 0 {
+	if t.Failure != nil {
 		return 0, false
 	}
-	return t.Chunks[len(t.Chunks)-1].At, true
+	for _, c := range slices.Backward(t.Chunks) {
+		if !c.Textless {
+			return c.At, true
+		}
+	}
+	return 0, false
 }
 
 // OutputTokens is the number of generated tokens, of a failed request too, and where it comes
-// from: the server's usage, or the number of texts where there is none, or one of 0.
+// from: the server's usage, or the number of texts and of chunks without where there is none, or one of 0.
 func OutputTokens(t *Trace) (int, TokenSource) {
 	if t.Usage != nil && t.Usage.CompletionTokens > 0 {
 		return t.Usage.CompletionTokens, TokensUsage

@@ -44,9 +44,33 @@ func dialects() map[string]struct {
 				`{"choices":[{"delta":{"content":"bcd"}}],`+usage("9", "4")+`}`, `{"choices":[{"delta":{},"finish_reason":"stop"}],`+usage("9", "5")+`}`, `{"choices":[],`+usage("9", "5")+`}`, done),
 			outcome{Text: "aa", Tokens: []int32{1, 3}, Events: 6, Usage: u(9, 5), Source: TokensUsage, Finish: "stop", Done: true},
 		},
-		"halves of characters by a running usage: their tokens are the next chunk's": {
+		"tokens without text between the first text and the finish": {
+			events(role, quiet, word, quiet, quiet, word, quiet, finished("length"), quiet, `{"choices":[],`+usage("9", "6")+`}`, done),
+			outcome{Text: "aAAaA", Events: 11, Usage: u(9, 6), Source: TokensUsage, Finish: "length", Done: true},
+		},
+		"tokens without text, and nobody counts": {
+			events(role, word, quiet, word, stop, done),
+			outcome{Text: "aAa", Events: 6, Source: TokensChunks, Finish: "stop", Done: true},
+		},
+		"completions without text": {
+			events(`{"choices":[{"text":""}]}`, `{"choices":[{"text":"a"}]}`, `{"choices":[{"text":""}]}`, `{"choices":[{"text":"","finish_reason":"stop"}]}`, `{"choices":[],`+usage("5", "4")+`}`, done),
+			outcome{Text: "aA", Events: 6, Usage: u(5, 4), Source: TokensUsage, Finish: "stop", Done: true},
+		},
+		"one without text is of the phase that it is in": {
+			events(role, `{"choices":[{"delta":{"reasoning":"hm"}}]}`, `{"choices":[{"delta":{}}]}`, `{"choices":[{"delta":{"content":null}}]}`, word, quiet, word, stop, done),
+			outcome{Text: "rRRaAa", Events: 9, Source: TokensChunks, Finish: "stop", Done: true},
+		},
+		"text with the finish": {
+			events(role, word, quiet, `{"choices":[{"delta":{"content":"."},"finish_reason":"stop"}]}`, done),
+			outcome{Text: "aAa", Events: 5, Source: TokensChunks, Finish: "stop", Done: true},
+		},
+		"no choice, or none with a delta": {
+			events(word, `{"choices":[]}`, `{"choices":[{"delta":null}]}`, `{"choices":[{"index":0}]}`, `{"id":"x"}`, stop, done),
+			outcome{Text: "a", Events: 7, Source: TokensChunks, Finish: "stop", Done: true},
+		},
+		"halves of characters by a running usage: one that counts nothing is no token": {
 			events(running(role, 0), running(quiet, 1), running(word, 2), running(quiet, 3), running(quiet, 4), running(word, 5), running(quiet, 5), running(stop, 6), `{"choices":[],`+usage("9", "6")+`}`, done),
-			outcome{Text: "aa", Tokens: []int32{2, 3}, Events: 10, Usage: u(9, 6), Source: TokensUsage, Finish: "stop", Done: true},
+			outcome{Text: "aAAa", Tokens: []int32{2, 1, 1, 1}, Events: 10, Usage: u(9, 6), Source: TokensUsage, Finish: "stop", Done: true},
 		},
 		"only tokens without text, by the final usage": {
 			events(role, quiet, quiet, stop, `{"choices":[],`+usage("9", "2")+`}`, done),

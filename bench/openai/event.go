@@ -100,6 +100,7 @@ func (e *eventReader) addLine(line []byte) error {
 type event struct {
 	failed bool         // an error object
 	texts  int          // texts of all choices
+	delta  bool         // a choice has a delta or a text, be it empty
 	answer bool         // text other than reasoning: content, text or a tool call
 	finish string       // the finish_reason, "" for none
 	usage  gjson.Result // an object where it is there; not to be kept
@@ -139,8 +140,10 @@ func parseEvent(data []byte) (event, bool) {
 func (e *event) addChoice(key, value gjson.Result) bool {
 	switch key.Str {
 	case "delta":
+		e.delta = e.delta || value.IsObject()
 		e.addDelta(value)
 	case "text":
+		e.delta = e.delta || value.Type == gjson.String
 		e.addText(value, true)
 		e.content += value.Str
 	case "finish_reason":

@@ -57,7 +57,7 @@ func (s *stream) add(e sseEvent) *Failure {
 		return &Failure{Reason: ReasonStreamError, Detail: errorMessage(e.data)}
 	case !ok:
 		return newFailure(ReasonProtocol, "not a JSON object: %s", e.data)
-	case ev.texts > 0:
+	case ev.texts > 0 || s.isToken(&ev):
 		s.addChunk(&ev)
 	}
 	if ev.usage.IsObject() {
@@ -69,8 +69,17 @@ func (s *stream) add(e sseEvent) *Failure {
 	return nil
 }
 
+// isToken reports whether an event without text is a token all the same: one between the first text and the finish,
+// where a running usage does not say otherwise.
+func (s *stream) isToken(ev *event) bool {
+	return ev.delta && ev.finish == "" && s.trace.Finish == "" && len(s.trace.Chunks) > 0 && (ev.tokens == noCount || ev.tokens > s.lastTokens)
+}
+
 func (s *stream) addChunk(ev *event) {
-	c := Chunk{At: s.at, Reasoning: !ev.answer}
+	c := Chunk{At: s.at, Reasoning: !ev.answer, Textless: ev.texts == 0}
+	if c.Textless {
+		c.Reasoning = s.trace.Chunks[len(s.trace.Chunks)-1].Reasoning
+	}
 	if s.lastTokens != noCount && ev.tokens > s.lastTokens {
 		c.Tokens = ev.tokens - s.lastTokens
 	}
@@ -79,7 +88,7 @@ func (s *stream) addChunk(ev *event) {
 		s.firstText()
 	}
 	s.trace.Chunks = append(s.trace.Chunks, c)
-	s.trace.Merged += ev.texts - 1
+	s.trace.Merged += max(0, ev.texts-1)
 	if s.keepAnswer {
 		s.answer.WriteString(ev.content)
 		s.reasoning.WriteString(ev.reasoning)
@@ -124,7 +133,7 @@ func (x *exchange) readStream(body io.Reader, s *stream) *Failure {
 		if failure := s.add(event); failure != nil || s.trace.Done {
 			return failure
 		}
-		if len(s.trace.Chunks) > chunks && x.idle > 0 {
+		if n := len(s.trace.Chunks); n > chunks && !s.trace.Chunks[n-1].Textless && x.idle > 0 {
 			idle.Reset(x.idle)
 		}
 	}

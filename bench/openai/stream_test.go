@@ -23,7 +23,7 @@ type instant struct {
 
 // outcome is what matters of a stream's Trace, in a form that reads well.
 type outcome struct {
-	Text    string // one letter a text chunk: a for an answer, r for reasoning
+	Text    string // one letter a chunk: a for an answer, r for reasoning, capital for one without text
 	Tokens  []int32
 	Events  int
 	Usage   *Usage
@@ -80,7 +80,11 @@ func outcomeOf(t *Trace) outcome {
 	o := outcome{Events: t.Events, Usage: t.Usage, Source: t.TokenSource, Finish: t.Finish, Done: t.Done, Failure: reasonOf(t.Failure)}
 	known := false
 	for _, c := range t.Chunks {
-		o.Text += map[bool]string{false: "a", true: "r"}[c.Reasoning]
+		letter := map[bool]string{false: "a", true: "r"}[c.Reasoning]
+		if c.Textless {
+			letter = strings.ToUpper(letter)
+		}
+		o.Text += letter
 		o.Tokens = append(o.Tokens, c.Tokens)
 		known = known || c.Tokens != 0
 	}

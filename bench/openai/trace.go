@@ -20,7 +20,7 @@ type TokenSource string
 // The token sources.
 const (
 	TokensUsage  TokenSource = "usage"  // the server's last usage
-	TokensChunks TokenSource = "chunks" // no usage: one token is assumed for each text of a chunk
+	TokensChunks TokenSource = "chunks" // no usage: one token is assumed for each text of a chunk, and for a chunk without
 )
 
 // Trace is what the wire showed of one request. Instants are durations since Started on one
@@ -61,7 +61,7 @@ type Trace struct {
 	// asked for them. They are in no log.
 	Answer    string `json:"-"`
 	Reasoning string `json:"-"`
-	// Chunks are the events that carried generated text, in order.
+	// Chunks are the events that carried a token, from the first text on, in order.
 	Chunks []Chunk `json:"-"`
 }
 
@@ -80,13 +80,14 @@ func (l *Lag) add(lag time.Duration) {
 	l.Max, l.Last = max(l.Max, lag), lag
 }
 
-// Chunk is one event that carried generated text: an answer, reasoning or a tool call.
+// Chunk is one event that carried a token: text of an answer, of reasoning or of a tool call, or none.
 type Chunk struct {
 	At time.Duration // when the bytes that complete the event arrived
 	// Tokens is how many came since the chunk before, where a running usage tells, else 0.
-	// Those of an event without text, such as half a character, are the next chunk's.
+	// Those before the first text are the first chunk's.
 	Tokens    int32
-	Reasoning bool // it carried reasoning and nothing else
+	Reasoning bool // it carried reasoning and nothing else; of one without text, as the chunk before
+	Textless  bool // a token without text, such as half a character or a special token; never the first chunk
 }
 
 // Usage is the server's own count. A number that it did not give is 0.

@@ -16,6 +16,9 @@ type jsonTrace struct {
 	*traceFields
 	// Reasoning are the runs of reasoning chunks, each from an index to before another.
 	Reasoning [][2]int `json:"reasoning,omitempty"`
+	// Textless are the indexes of chunks without text. A log from before they were kept has none, and who reads this
+	// one without knowing of them takes them for text. Early logs have a number under textless.
+	Textless []int `json:"textless_chunks,omitempty"`
 	// Gaps are from Started to the first chunk, and from each to the next.
 	Gaps   []int64 `json:"chunks_ns,omitempty"`
 	Tokens []int64 `json:"tokens,omitempty"` // of each chunk, or of none
@@ -31,6 +34,9 @@ func (t Trace) MarshalJSON() ([]byte, error) {
 		w.Gaps = append(w.Gaps, int64(c.At-before))
 		w.Tokens = append(w.Tokens, int64(c.Tokens))
 		before, counted = c.At, counted || c.Tokens != 0
+		if c.Textless {
+			w.Textless = append(w.Textless, i)
+		}
 		switch {
 		case !c.Reasoning:
 		case i > 0 && t.Chunks[i-1].Reasoning:
@@ -65,6 +71,11 @@ func (t *Trace) UnmarshalJSON(data []byte) error {
 	for _, run := range w.Reasoning {
 		for i := max(0, run[0]); i < min(run[1], len(t.Chunks)); i++ {
 			t.Chunks[i].Reasoning = true
+		}
+	}
+	for _, i := range w.Textless {
+		if 0 <= i && i < len(t.Chunks) {
+			t.Chunks[i].Textless = true
 		}
 	}
 	for _, lag := range lists["lags_ns"] {

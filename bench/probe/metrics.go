@@ -164,7 +164,7 @@ func NewSeries(prefix, requestsHelp, failuresHelp string, labels ...string) *Ser
 	}
 	add("time_to_first_token_seconds", "Time from sending to the first generated text.", ttftBuckets, true, once(openai.TTFT))
 	add("time_per_output_token_seconds", "Mean time of the output tokens after the first.", itlBuckets, true, once(openai.TPOT))
-	add("inter_token_latency_seconds", "Gaps between successive chunks with generated text.", itlBuckets, false, openai.ITLs)
+	add("inter_token_latency_seconds", "Gaps between successive chunks that carry a token.", itlBuckets, false, openai.ITLs)
 	add("request_duration_seconds", "Time from sending to the last generated text.", durationBuckets, true, once(openai.E2E))
 	add("client_lag_seconds", "How late this program read what the kernel had received.", prometheus.ExponentialBuckets(10e-6, 2, 16), false,
 		once(func(t *openai.Trace) (time.Duration, bool) { return t.Lag.Last, t.Lag.Reads > 0 })) // one sample of the many reads

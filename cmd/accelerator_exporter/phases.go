@@ -71,7 +71,7 @@ func tokens(tr *openai.Trace) string {
 	case tr.Usage == nil && len(tr.Chunks) == 0:
 		return ""
 	case tr.Usage == nil || source == openai.TokensChunks:
-		return fmt.Sprintf("%d chunks with text; the server sent no token count", output)
+		return fmt.Sprintf("%d chunks with a token; the server sent no token count", output)
 	}
 	return fmt.Sprintf("%d prompt, %d output", tr.Usage.PromptTokens, output)
 }
