@@ -24,6 +24,7 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("demo", func(t *testing.T) { demo(t, p) })
 	t.Run("pods", func(t *testing.T) { pods(t, p) })
 	t.Run("files opened for pods", func(t *testing.T) { filesOpened(t, p) })
+	t.Run("pages", pages)
 	t.Run("monitoring", func(t *testing.T) { monitored(t, p) })
 	if left := orphans(string(p)); len(left) > 0 {
 		t.Errorf("processes are left behind: %q", left)
