@@ -9,9 +9,9 @@ func card() page {
 		variables: []variable{
 			datasourceVariable(), jobVariable(), hidden(instanceVariable()),
 			hidden(many("vendor", "Vendors", `label_values(accelerator_info, vendor)`)),
-			one("host", "Host", `label_values(accelerator_info{job=~"$job",instance=~"$instance"}, instance)`),
-			one("maker", "Vendor", `label_values(accelerator_info{job=~"$job",instance=~"$host",vendor=~"$vendor"}, vendor)`),
-			one("card", "Card", `label_values(accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker"}, device)`),
+			one("host", "Host", `label_values({__name__=~"accelerator_info|accelerator_device_missing_info",job=~"$job",instance=~"$instance"}, instance)`),
+			one("maker", "Vendor", `label_values({__name__=~"accelerator_info|accelerator_device_missing_info",job=~"$job",instance=~"$host",vendor=~"$vendor"}, vendor)`),
+			one("card", "Card", `label_values({__name__=~"accelerator_info|accelerator_device_missing_info",job=~"$job",instance=~"$host",vendor=~"$maker"}, device)`),
 		},
 		scope:       "var-instance=${host:percentencode}",
 		annotations: []annotation{alertMarks(`max by (severity) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity!="info",job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`)},
@@ -26,13 +26,14 @@ func card() page {
 	}
 }
 
-// cardAlerts stands first, since a card that its tool calls healthy may have alerts.
+// cardAlerts stands first, since a card that its tool calls healthy may have alerts. One of the host or the vendor, without a
+// card, may be what is wrong with this one.
 func cardAlerts() panel {
 	return alertTable(`label_join(
-  3 * ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="critical",job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}
-    or 2 * ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="warning",job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}
-    or ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="info",job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"},
-  "about", " ", "pid", "lacks", "reason", "code", "reading", "of", "link", "port", "memory", "type", "state", "direction", "lane", "sensor", "udie", "rail", "slice", "engine", "clock", "event", "kind", "pod")`).
+  3 * ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="critical",job=~"$job",instance=~"$host",vendor=~"$maker|",device=~"$card|",collector=~"$maker|",target=""}
+    or 2 * ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="warning",job=~"$job",instance=~"$host",vendor=~"$maker|",device=~"$card|",collector=~"$maker|",target=""}
+    or ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="info",job=~"$job",instance=~"$host",vendor=~"$maker|",device=~"$card|",collector=~"$maker|",target=""},
+  "about", " ", "collector", "pid", "lacks", "reason", "code", "reading", "of", "link", "port", "memory", "type", "state", "direction", "lane", "sensor", "udie", "rail", "slice", "engine", "clock", "event", "kind", "pod")`).
 		Height(7)
 }
 
@@ -62,9 +63,10 @@ func temperatureNow() panel {
 
 func cardNow() []panel {
 	return []panel{
-		statPanel("Health", "What the vendor's tool says. Unhealthy: take the card out of service; state and reason are below.", plain, "not reported",
-			now(`min(accelerator_healthy{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "")).
-			Mappings(append(healthy(), absent("not reported"))).ColorMode("background"),
+		statPanel("Health", "What the vendor's tool says. Unhealthy: take the card out of service; state and reason are below. Missing: the tool answers, and its table lacks the card.", plain, "not reported",
+			now(`-1 * max(accelerator_device_missing_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"} unless on (job, instance, vendor, device) accelerator_healthy == 0)
+  or min(accelerator_healthy{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "")).
+			Mappings(append(healthy(), saying("-1", "missing", "red"), absent("not reported"))).ColorMode("background"),
 		statPanel("Utilization", "Share of the time in which the card computed, as the tool prints it. On Ascend under vNPU the tool prints 0 whatever runs.", ratio, "not reported",
 			now(`max(accelerator_utilization_ratio{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "")).
 			Decimals(0).ColorScheme(blue()),
@@ -75,13 +77,19 @@ func cardNow() []panel {
 		statPanel("Memory in use", "By kind of memory of the card, the driver's own included. A model server takes most of it at its start.", ratio, "not reported",
 			now(`max by (type) (accelerator_memory_used_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "{{type}}")).
 			Decimals(0).Thresholds(thresholds("green", full()...)),
-		statPanel("Last good poll", "Age of the newest figures from the vendor's tool. It should stay under a few polling intervals; after 40 s, with the usual interval, the card's series end.", seconds, "not reported",
-			now(`max(time() - accelerator_collector_last_success_timestamp_seconds{job=~"$job",instance=~"$host",collector=~"$maker"})`, "")).
-			Mappings([]dashboard.ValueMapping{never(), absent("not reported")}).Thresholds(thresholds("green", step{40, "orange"}, step{120, "red"})),
-		rowsOf("Identity and versions", "What to give to the vendor's support, what to look for in the rack, and the NUMA node where the process that feeds the card should run. Empty fields are not printed by the tool.",
+		statPanel("Last seen", "Age of the newest figures of the card; of a card that is gone, since when. It should stay under a few polling intervals; after 40 s, with the usual interval, the card's series end.", seconds, "not in this range",
+			now(`max(time() - accelerator_collector_last_success_timestamp_seconds{job=~"$job",instance=~"$host",collector=~"$maker"} and on (job, instance) accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})
+  or time() - max(max_over_time(timestamp(accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})[$__range:1m]))`, "")).
+			Mappings([]dashboard.ValueMapping{never(), absent("not in this range")}).Thresholds(thresholds("green", step{40, "orange"}, step{120, "red"})),
+		rowsOf("Identity and versions", "What to give to the vendor's support, what to look for in the rack, and the NUMA node where the process that feeds the card should run. Each is the last that was known in the time range, also of a card that is gone. Empty fields are not printed by the tool.",
 			label("instance", ""), label("device", ""),
-			labelFrom("name", "Model", `accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, width(120)),
-			label("bus_id", "Bus", width(110)), label("uuid", "UUID", width(320)), label("board", "Board"), label("npu", "NPU", width(50)), label("chip", "Chip", width(50)),
+			labelFrom("name", "Model", `topk(1, max by (instance, device, name, bus_id, npu, chip) (max_over_time(timestamp(accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})[$__range:1m])))
+  or on (instance, device) group by (instance, device, name, bus_id) (accelerator_device_missing_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, width(120)),
+			label("bus_id", "Bus", width(110)),
+			labelFrom("uuid", "UUID", `topk(1, max by (instance, device, uuid) (max_over_time(timestamp(accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",uuid!=""})[$__range:1m])))
+  or on (instance, device) group by (instance, device, uuid) (accelerator_device_missing_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",uuid!=""})`, width(320)),
+			labelFrom("board", "Board", `topk(1, max by (instance, device, board) (max_over_time(timestamp(accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",board!=""})[$__range:1m])))`),
+			label("npu", "NPU", width(50)), label("chip", "Chip", width(50)),
 			value("NUMA node", `max by (instance, device) (accelerator_numa_node{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain), width(95)),
 			labelFrom("cpus", "CPUs beside it", `accelerator_cpu_affinity_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, width(130)),
 			labelFrom("tool_version", "Tool", `accelerator_tool_info{job=~"$job",instance=~"$host",vendor=~"$maker"}`),

@@ -108,6 +108,41 @@ func TestResults(t *testing.T) {
 `,
 		},
 		{
+			name: "a card that a good poll lacks is missing, though its neighbours are polled",
+			file: "card.json", title: "Health", kind: "stat",
+			input: lostCard, at: "10m", result: `
+          - {labels: '{}', value: -1}
+`,
+		},
+		{
+			name: "a card that is gone was last seen before it went",
+			file: "card.json", title: "Last seen", kind: "stat",
+			input: lostCard, at: "10m", result: `
+          - {labels: '{}', value: 420}
+`,
+		},
+		{
+			name: "the UUID of a card is known after its tool ceased to print it",
+			file: "card.json", title: "Identity and versions", kind: "table", query: 1,
+			input: lostCard, at: "10m", before: "group by (uuid) (", after: ")", result: `
+          - {labels: '{uuid="U7"}', value: 1}
+`,
+		},
+		{
+			name: "an alert of the card's host or vendor is shown with those of the card, one of another card is not",
+			file: "card.json", title: "Firing alerts", kind: "table",
+			input: `
+      - {series: 'ALERTS{alertname="AcceleratorCardsMissing",alertstate="firing",severity="critical",job="j",instance="a",vendor="metax"}', values: '1x10'}
+      - {series: 'ALERTS{alertname="AcceleratorExporterDown",alertstate="firing",severity="critical",job="j",instance="a"}', values: '1x10'}
+      - {series: 'ALERTS{alertname="AcceleratorCollectorFailing",alertstate="firing",severity="warning",job="j",instance="a",collector="ascend"}', values: '1x10'}
+      - {series: 'ALERTS{alertname="AcceleratorCardHot",alertstate="firing",severity="warning",job="j",instance="a",vendor="metax",device="3"}', values: '1x10'}
+`,
+			at: "5m", before: "group by (alertname) (", after: ")", result: `
+          - {labels: '{alertname="AcceleratorCardsMissing"}', value: 1}
+          - {labels: '{alertname="AcceleratorExporterDown"}', value: 1}
+`,
+		},
+		{
 			name: "two pods of a node, of which one came after the other, are one host whose card was always healthy",
 			file: "fleet.json", title: "Health of the worst cards", kind: "state-timeline",
 			input: `
@@ -138,7 +173,7 @@ func TestResults(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			expr := queryAt(t, tc.file, tc.title, tc.kind, tc.query)
-			rulesTest(t, programs, tc.input, tc.before+filled(expr, "$__range", "10m")+tc.after, tc.at, tc.result[1:])
+			rulesTest(t, programs, tc.input, tc.before+filled(expr, "$__range", "10m", "$maker", "metax", "$card", "0")+tc.after, tc.at, tc.result[1:])
 		})
 	}
 }
@@ -195,6 +230,14 @@ const (
       - {series: 'vllm:num_requests_waiting{job="vllm",instance="s2",target="other",model_name="m",engine="0"}', values: '0x10'}
       - {series: 'vllm:num_requests_running{job="vllm",instance="s3",model_name="m",engine="0"}', values: '4x10'}
       - {series: 'vllm:num_requests_waiting{job="vllm",instance="s3",model_name="m",engine="0"}', values: '0x10'}`
+
+	lostCard = `
+      - {series: 'accelerator_collector_last_success_timestamp_seconds{job="j",instance="a",collector="metax"}', values: '0+60x10'}
+      - {series: 'accelerator_info{job="j",instance="a",vendor="metax",device="6",uuid="U6"}', values: '1x10'}
+      - {series: 'accelerator_info{job="j",instance="a",vendor="metax",device="0",uuid="U7"}', values: '1 1 stale'}
+      - {series: 'accelerator_info{job="j",instance="a",vendor="metax",device="0"}', values: '_ _ 1 1 stale'}
+      - {series: 'accelerator_device_missing_info{job="j",instance="a",vendor="metax",device="0",name="H100"}', values: '_x3 1x10'}
+`
 
 	brokenCard = `
       - {series: 'accelerator_devices{job="j",instance="a",vendor="metax"}', values: '1x10'}
