@@ -1,5 +1,7 @@
 package dashboards
 
+import "github.com/grafana/grafana-foundation-sdk/go/stat"
+
 func fleet() page {
 	return page{
 		uid: "accelerator-fleet", title: "Accelerators: fleet", refresh: "1m", from: "now-1h",
@@ -30,21 +32,39 @@ func fleetNow() []panel {
 		statPanel("Exporters down", "Exporters that Prometheus cannot scrape: host off, service stopped, or port closed. Their cards are in no other figure here.", count, "no exporter",
 			now(`sum((up{job=~"$job",instance=~"$instance"} and on (job) last_over_time(accelerator_exporter_build_info{job=~"$job"}[$__range])) == bool 0)`, "")).
 			Span(3).Thresholds(thresholds("green", step{1, "red"})),
-		statPanel("Cards missing", "Cards expected and not in the tool's table, as AcceleratorCardsMissing counts them: all cards of a host whose tool fails, and MetaX cards that only mx-smi -L still lists. The table of hosts has them.", count, "no cards",
+		known(statPanel("Cards missing", "Cards expected that the last good poll lacks, as AcceleratorCardsMissing counts them: neither those of a host or tool that says nothing, nor those that the tool lists as unhealthy. Gray: not all cards are known.", count, "no cards",
 			now(`sum(clamp_min(max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
-  - (max by (job, instance, vendor) (accelerator_devices{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) or 0 * max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})), 0))`, "")).
-			Span(3).Thresholds(thresholds("green", step{1, "red"})),
-		statPanel("Cards unhealthy", "Cards in a state other than Available or OK. They stand first in the table of cards: take such a card out of service.", count, "not reported",
-			now(`sum(accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"} == bool 0)`, "")).
-			Span(3).Thresholds(thresholds("green", step{1, "red"})),
-		statPanel("Collectors failing", "Collectors whose last poll failed. While a vendor's fails its cards have no data after three intervals and a timeout. The collector containers does not count where the exporter has a PID namespace of its own.", count, "none",
-			now(`sum((accelerator_collector_success{job=~"$job",instance=~"$instance",collector=~"$vendor|numa|containers|allocations"} unless on (job, instance, collector) increase(accelerator_collector_failures_total{job=~"$job",instance=~"$instance",collector="containers",reason="unsupported"}[5m]) > 0) == bool 0)`, "")).
-			Span(3).Thresholds(thresholds("green", step{1, "red"})),
-		statPanel("Targets failing", "Probed endpoints that are stalled or failing. One that is busy is not.", count, "no probe",
-			now(`sum(accelerator_probe_state{job=~"$job",instance=~"$instance",state=~"stalled|failing"})`, "")).
-			Span(3).Thresholds(thresholds("green", step{1, "red"})),
+  - (max by (job, instance, vendor) (accelerator_devices{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
+    or 0 * max by (job, instance, vendor) (label_replace(increase(accelerator_collector_failures_total{job=~"$job",instance=~"$instance",reason="no_device"}[5m]) > 0, "vendor", "$1", "collector", "(.+)")))
+  - (count by (job, instance, vendor) (accelerator_device_missing_info{job=~"$job",instance=~"$instance",vendor=~"$vendor"} and on (job, instance, vendor, device) accelerator_healthy == 0)
+    or 0 * max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})), 0)) * on () group_left (known, what) (
+  label_replace(count_values("known", count(accelerator_info{job=~"$job",instance=~"$instance",vendor=~"$vendor"})), "what", "known", "", "") and on () (last_over_time(accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"}[$__range]) unless on (job, instance, vendor) accelerator_devices
+    or up{job=~"$job",instance=~"$instance"} == 0 and on (job) last_over_time(accelerator_exporter_build_info{job=~"$job"}[$__range]))
+  or on () label_replace(count_values("known", count(accelerator_info{job=~"$job",instance=~"$instance",vendor=~"$vendor"})), "what", "cards", "", ""))`, knownLegend))),
+		known(statPanel("Cards unhealthy", "Cards in a state other than Available or OK. They stand first in the table of cards: take such a card out of service. Gray: not all cards are known.", count, "not reported",
+			now(`sum(accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"} == bool 0) * on () group_left (known, what) (
+  label_replace(count_values("known", count(accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"})), "what", "known", "", "") and on () (last_over_time(accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"}[$__range]) unless on (job, instance, vendor) accelerator_devices
+    or up{job=~"$job",instance=~"$instance"} == 0 and on (job) last_over_time(accelerator_exporter_build_info{job=~"$job"}[$__range]))
+  or on () label_replace(count_values("known", count(accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"})), "what", "cards", "", ""))`, knownLegend))),
+		known(statPanel("Collectors failing", "Collectors whose last poll failed. While a vendor's fails its cards have no data after three intervals and a timeout. The collector containers does not count where the exporter has a PID namespace of its own. Gray: an exporter is down.", count, "none",
+			now(`sum((accelerator_collector_success{job=~"$job",instance=~"$instance",collector=~"$vendor|numa|containers|allocations"} unless on (job, instance, collector) increase(accelerator_collector_failures_total{job=~"$job",instance=~"$instance",collector="containers",reason="unsupported"}[5m]) > 0) == bool 0) * on () group_left (known, what) (
+  label_replace(count_values("known", count(accelerator_collector_success{job=~"$job",instance=~"$instance",collector=~"$vendor|numa|containers|allocations"})), "what", "known", "", "") and on () (up{job=~"$job",instance=~"$instance"} == 0 and on (job) last_over_time(accelerator_exporter_build_info{job=~"$job"}[$__range]))
+  or on () label_replace(count_values("known", count(accelerator_collector_success{job=~"$job",instance=~"$instance",collector=~"$vendor|numa|containers|allocations"})), "what", "collectors", "", ""))`, knownLegend))),
+		known(statPanel("Targets failing", "Probed endpoints that are stalled or failing. One that is busy is not. Gray: an exporter is down.", count, "no probe",
+			now(`sum(accelerator_probe_state{job=~"$job",instance=~"$instance",state=~"stalled|failing"}) * on () group_left (known, what) (
+  label_replace(count_values("known", count(accelerator_probe_state{job=~"$job",instance=~"$instance",state="ok"})), "what", "known", "", "") and on () (up{job=~"$job",instance=~"$instance"} == 0 and on (job) last_over_time(accelerator_exporter_build_info{job=~"$job"}[$__range]))
+  or on () label_replace(count_values("known", count(accelerator_probe_state{job=~"$job",instance=~"$instance",state="ok"})), "what", "targets", "", ""))`, knownLegend))),
 		alertCount().Span(6),
 	}
+}
+
+// knownLegend says of how many a figure is, and whether these are all.
+const knownLegend = "of {{known}} {{what}}"
+
+// known counts what is wrong: none is good news only where all is known.
+func known(p *stat.PanelBuilder) *stat.PanelBuilder {
+	return p.Span(3).TextMode("value_and_name").Thresholds(thresholds("green", step{1, "red"})).
+		OverrideByRegexp(".* known", []property{colored(gray, step{1, "red"})})
 }
 
 // worstCards has as many rows as its height holds.
@@ -101,16 +121,22 @@ func cardTable() panel {
 }
 
 func hostTable() panel {
-	return rowsOf("Hosts", "One row a host and vendor, so that a thousand hosts are a thousand rows: click a head to sort, narrow by the variables above. The host leads to load and latency and to NUMA.",
+	return rowsOf("Hosts", "One row a host and vendor, so that a thousand hosts are a thousand rows: click a head to sort, narrow by the variables above. Down: Prometheus cannot scrape the exporter. Not known: the vendor's tool fails. Such a host stays for the time range. The host leads to load and latency and to NUMA.",
+		value("State", `2 + 0 * max by (job, instance, vendor) (accelerator_devices{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
+  or 0 * max by (job, instance, vendor) (last_over_time(accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"}[$__range])) + on (job, instance) group_left () max by (job, instance) (up{job=~"$job",instance=~"$instance"})
+  or on (job, instance) max by (job, instance) (up{job=~"$job",instance=~"$instance"} == 0 and on (job) last_over_time(accelerator_exporter_build_info{job=~"$job"}[$__range]))`, append(mapped(saying("0", "down", "red"), saying("1", "not known", "red"), saying("2", "known", "green")), width(100))...),
 		hostColumn(),
 		vendorColumn(),
-		value("Expected", `max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, unitOf(count)),
+		value("Expected", `max by (job, instance, vendor) (last_over_time(accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"}[$__range]))`, unitOf(count)),
 		value("Missing", `clamp_min(max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
-  - (max by (job, instance, vendor) (accelerator_devices{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) or 0 * max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})), 0)`, textCell(count, step{1, "red"})...),
+  - (max by (job, instance, vendor) (accelerator_devices{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
+    or 0 * max by (job, instance, vendor) (label_replace(increase(accelerator_collector_failures_total{job=~"$job",instance=~"$instance",reason="no_device"}[5m]) > 0, "vendor", "$1", "collector", "(.+)")))
+  - (count by (job, instance, vendor) (accelerator_device_missing_info{job=~"$job",instance=~"$instance",vendor=~"$vendor"} and on (job, instance, vendor, device) accelerator_healthy == 0)
+    or 0 * max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})), 0)`, textCell(count, step{1, "red"})...),
 		value("Unhealthy", `sum by (job, instance, vendor) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"} == bool 0)`, textCell(count, step{1, "red"})...),
 		value("Utilization", `avg by (job, instance, vendor) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, gaugeCell("blue")...),
 		value("Hottest", `max by (job, instance, vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"})`, unitOf(celsius)),
-	).Height(8).SortBy(descending("Missing"))
+	).Height(8).SortBy(ascending("State"))
 }
 
 func targetTable() panel {

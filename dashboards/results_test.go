@@ -67,7 +67,7 @@ func TestResults(t *testing.T) {
       - {series: 'accelerator_collector_failures_total{job="j",instance="closed",collector="containers",reason="permission"}', values: '0+6x10'}
 `,
 			at: "5m", result: `
-          - {labels: '{}', value: 1}
+          - {labels: '{known="2",what="collectors"}', value: 1}
 `,
 		},
 		{
@@ -101,10 +101,50 @@ func TestResults(t *testing.T) {
 `,
 		},
 		{
-			name: "a broken card that the table lacks is missing, as in the alert, though the tool lists it elsewhere",
+			name: "of a card that is lost, one that is broken and a host whose tool fails, one is missing, of those that are known",
 			file: "fleet.json", title: "Cards missing", kind: "stat",
+			input: brokenCard + `
+      - {series: 'accelerator_devices_expected{job="j",instance="b",vendor="metax"}', values: '8x10'}
+`, at: "5m", result: `
+          - {labels: '{known="2",what="known"}', value: 1}
+`,
+		},
+		{
+			name: "where all is known, no card is missing of all",
+			file: "fleet.json", title: "Cards unhealthy", kind: "stat",
 			input: brokenCard, at: "5m", result: `
-          - {labels: '{}', value: 1}
+          - {labels: '{known="2",what="cards"}', value: 1}
+`,
+		},
+		{
+			name: "an exporter that is down leaves targets unknown",
+			file: "fleet.json", title: "Targets failing", kind: "stat",
+			input: `
+      - {series: 'accelerator_exporter_build_info{job="j",instance="b"}', values: '1x3 stale'}
+      - {series: 'accelerator_probe_state{job="j",instance="a",target="t",state="ok"}', values: '1x10'}
+      - {series: 'accelerator_probe_state{job="j",instance="a",target="t",state="failing"}', values: '0x10'}
+      - {series: 'up{job="j",instance="a"}', values: '1x10'}
+      - {series: 'up{job="j",instance="b"}', values: '1x3 0x7'}
+`, at: "5m", result: `
+          - {labels: '{known="1",what="known"}', value: 0}
+`,
+		},
+		{
+			name: "a host that is down and one whose tool fails stay among the hosts",
+			file: "fleet.json", title: "Hosts", kind: "table",
+			input: brokenCard + `
+      - {series: 'accelerator_exporter_build_info{job="j",instance="b"}', values: '1x10'}
+      - {series: 'accelerator_devices_expected{job="j",instance="b",vendor="metax"}', values: '8x10'}
+      - {series: 'accelerator_devices_expected{job="j",instance="c",vendor="metax"}', values: '8x3 stale'}
+      - {series: 'up{job="j",instance="a"}', values: '1x10'}
+      - {series: 'up{job="j",instance="b"}', values: '1x10'}
+      - {series: 'up{job="j",instance="c"}', values: '1x3 0x7'}
+      - {series: 'up{job="j",instance="d"}', values: '0x10'}
+`, at: "5m", result: `
+          - {labels: '{job="j",instance="a",vendor="metax"}', value: 2}
+          - {labels: '{job="j",instance="b",vendor="metax"}', value: 1}
+          - {labels: '{job="j",instance="c",vendor="metax"}', value: 0}
+          - {labels: '{job="j",instance="d"}', value: 0}
 `,
 		},
 		{
@@ -241,7 +281,11 @@ const (
 
 	brokenCard = `
       - {series: 'accelerator_devices{job="j",instance="a",vendor="metax"}', values: '1x10'}
-      - {series: 'accelerator_devices_expected{job="j",instance="a",vendor="metax"}', values: '2x10'}
+      - {series: 'accelerator_devices_expected{job="j",instance="a",vendor="metax"}', values: '3x10'}
+      - {series: 'accelerator_device_missing_info{job="j",instance="a",vendor="metax",device="1"}', values: '1x10'}
+      - {series: 'accelerator_device_missing_info{job="j",instance="a",vendor="metax",device="2"}', values: '1x10'}
+      - {series: 'accelerator_healthy{job="j",instance="a",vendor="metax",device="0"}', values: '1x10'}
+      - {series: 'accelerator_healthy{job="j",instance="a",vendor="metax",device="1"}', values: '0x10'}
       - {series: 'accelerator_info{job="j",instance="a",vendor="metax",device="0"}', values: '1x10'}
       - {series: 'accelerator_info{job="j",instance="a",vendor="metax",device="1"}', values: '1x10'}
 `
