@@ -8,7 +8,7 @@ func loadLatency() page {
 		description: "Does latency follow load, is the endpoint fast, and how many requests fail? Latencies are those of the exporter's own probes, the load is that of the cards that serve the probed endpoint.",
 		variables: []variable{
 			datasourceVariable().Hide(dashboard.VariableHideHideVariable), hidden(jobVariable()), instanceVariable(),
-			many("target", "Target", `label_values(accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}, target)`),
+			several("target", "Target", `label_values(accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}, target)`),
 			serverVariable(serversOfTargets), windowVariable(),
 		},
 		scope: "${instance:queryparam}",
@@ -36,17 +36,22 @@ const serversOfTargets = `vllm:num_requests_running and on (instance, target) ac
 // What serves a target, in the queries below: the cards that the exporter knows to serve it; else all cards of the exporter
 // that probes it. Where no chosen target is probed by an exporter with cards: all cards of the chosen hosts.
 
-// loadAndLatency is what the dashboard is for. Load and latencies are means over the same window, so that neither lags
-// behind the other.
+// loadAndLatency is what the dashboard is for: of each target its own load and its own latencies, as a mean of several
+// follows none of them. Both are means over the same time, so that neither lags behind the other.
 func loadAndLatency() panel {
 	return logSeries("Load and latency",
-		"Utilization of the cards that serve the chosen targets (right), and what their probes took (left): means of the same window, so that one line follows the other within it. Bars: the share of the probes that failed. Choose one target to see it alone, and a longer window where no latency is shown.",
-		overTime(`avg(avg_over_time(accelerator_utilization_ratio{job=~"$job",instance=~"$instance"}[$window]) and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
-  or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
-  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, "utilization, mean", onTheRight(colorOf("blue"), filled(25))...),
-		overTime(`sum(rate(accelerator_probe_time_to_first_token_seconds_sum{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / (sum(rate(accelerator_probe_time_to_first_token_seconds_count{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)`, "time to first token, mean", colorOf("orange"), thick()),
-		overTime(`sum(rate(accelerator_probe_inter_token_latency_seconds_sum{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / (sum(rate(accelerator_probe_inter_token_latency_seconds_count{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)`, "inter-token latency, mean", colorOf("green"), thick()),
-		overTime(`sum(rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",target=~"$target",reason!="canceled"}[$window])) / sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0`, "failed probes",
+		"Utilization of the cards that serve a target (right), and what its probes took (left): means of the same time, so that one line follows the other within it. Bars: the share of its probes that failed. Of more than four targets, the four that are probed most. Average over a longer time where no latency is shown.",
+		overTime(`(avg by (instance, target) (
+    max by (job, instance, vendor, device) (avg_over_time(accelerator_utilization_ratio{job=~"$job",instance=~"$instance"}[$window])) * on (job, instance, vendor, device) group_right () accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"})
+  or on (instance, target) group by (instance, target) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info) * on (instance) group_left () avg by (instance) (avg_over_time(accelerator_utilization_ratio{job=~"$job",instance=~"$instance"}[$window]))
+  or on (instance, target) group by (instance, target) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}) * on () group_left () avg(avg_over_time(accelerator_utilization_ratio{job=~"$job",instance=~"$instance"}[$window])) unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}))
+  and on (instance, target) topk(4, sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end())))`, "{{instance}} {{target}} utilization", onTheRight(colorOf("blue"), filled(25))...),
+		overTime(`sum by (instance, target) (rate(accelerator_probe_time_to_first_token_seconds_sum{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / (sum by (instance, target) (rate(accelerator_probe_time_to_first_token_seconds_count{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)
+  and on (instance, target) topk(4, sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end())))`, "{{instance}} {{target}} time to first token", colorOf("orange"), thick()),
+		overTime(`sum by (instance, target) (rate(accelerator_probe_inter_token_latency_seconds_sum{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / (sum by (instance, target) (rate(accelerator_probe_inter_token_latency_seconds_count{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)
+  and on (instance, target) topk(4, sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end())))`, "{{instance}} {{target}} inter-token latency", colorOf("green"), thick()),
+		overTime(`sum by (instance, target) (rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",target=~"$target",reason!="canceled"}[$window])) / sum by (instance, target) (rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0
+  and on (instance, target) topk(4, sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end())))`, "{{instance}} {{target}} failed probes",
 			onTheRight(colorOf("red"), filled(50), property{Id: "custom.drawStyle", Value: "bars"})...)).
 		Span(24).Height(13).Legend(figures())
 }

@@ -273,7 +273,7 @@ func TestNoDataHasWords(t *testing.T) {
 }
 
 // TestAxes: a ratio has all of 0 to 100 %, also where all is 0, and a logarithmic axis
-// ends at the power of two next to the data.
+// has ticks at 1, 2 and 5.
 func TestAxes(t *testing.T) {
 	eachPanel(t, func(t *testing.T, _ board, p panel) {
 		d := p.FieldConfig.Defaults
@@ -283,7 +283,7 @@ func TestAxes(t *testing.T) {
 		if d.Unit == "percentunit" && (d.Min == nil || *d.Min != 0 || d.Max == nil || *d.Max != 1) {
 			t.Errorf("a ratio from %v to %v", d.Min, d.Max)
 		}
-		if scale, _ := d.Custom["scaleDistribution"].(map[string]any); scale["type"] == "log" && scale["log"] != 2.0 {
+		if scale, _ := d.Custom["scaleDistribution"].(map[string]any); scale["type"] == "log" && scale["log"] != 10.0 {
 			t.Errorf("scale %v", scale)
 		}
 		for _, o := range p.FieldConfig.Overrides {

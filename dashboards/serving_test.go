@@ -59,3 +59,11 @@ func TestServingCards(t *testing.T) {
 		})
 	}
 }
+
+// TestLoadOfTargets: two targets are two lines, each with the load of its own cards.
+func TestLoadOfTargets(t *testing.T) {
+	expr := filled(queryAt(t, "load-latency.json", "Load and latency", "timeseries", 0), "$target", "known|hidden")
+	rulesTest(t, promtools(t), servingInput, expr, "5m", `          - {labels: '{instance="a",target="known"}', value: 0.1}
+          - {labels: '{instance="b",target="hidden"}', value: 0.3}
+`)
+}

@@ -29,6 +29,12 @@ func one(name, label, query string) *dashboard.QueryVariableBuilder {
 		Sort(dashboard.VariableSortNumericalAsc)
 }
 
+// several is a variable of any number of values, the first of the query's until the user chooses. There is no All: Grafana
+// would begin with that, and a mean of strangers tells nothing.
+func several(name, label, query string) *dashboard.QueryVariableBuilder {
+	return one(name, label, query).Multi(true)
+}
+
 // many is a variable of any number of values, all until the user chooses.
 // All is ".*", as a list of all values would match nothing while it is empty.
 func many(name, label, query string) *dashboard.QueryVariableBuilder {
@@ -74,7 +80,7 @@ func windowVariable() variable {
 		}
 	}
 	return dashboard.NewIntervalVariableBuilder("window").
-		Label("Window").
+		Label("Averaged over").
 		Description("Time over which means, quantiles and rates are taken. It should hold two probes and four scrapes, so that lines follow the load.").
 		Values(dashboard.StringOrMap{String: cog.ToPtr(lengths)}).
 		Options(all).Current(current)
