@@ -36,12 +36,14 @@ func hostAlerts() annotation {
 	return alertMarks(`max by (severity) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity!="info",job=~"$job|",instance=~"$instance|"})`)
 }
 
-// alertCount is how many alerts fire, by severity. It is not known without the rules.
+// alertCount is how many alerts fire, by severity, the gravest first. It is not known without the rules.
 func alertCount() *stat.PanelBuilder {
 	return statPanel("Firing alerts", "How many alerts of this project fire now for the chosen hosts, by severity; the table lists them. It needs the rules of deploy/prometheus.", count, "no rules",
-		now(`count by (severity) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",job=~"$job|",instance=~"$instance|"})
-  or label_replace(0 * count(instance_vendor:accelerator_utilization_ratio:avg or target:accelerator_probe_success:last), "severity", "none", "", "")
-    unless on () ALERTS{alertname=~"Accelerator.+",alertstate="firing",job=~"$job|",instance=~"$instance|"}`, "{{severity}}")).
+		now(`count(ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="critical",job=~"$job",instance=~"$instance"})`, "critical"),
+		now(`count(ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="warning",job=~"$job",instance=~"$instance"})`, "warning"),
+		now(`count(ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="info",job=~"$job",instance=~"$instance"})`, "info"),
+		now(`0 * count(instance_vendor:accelerator_utilization_ratio:avg or target:accelerator_probe_success:last)
+  unless on () ALERTS{alertname=~"Accelerator.+",alertstate="firing",job=~"$job",instance=~"$instance"}`, "none")).
 		OverrideByName("critical", []property{colorOf("red")}).
 		OverrideByName("warning", []property{colorOf("orange")}).
 		OverrideByName("info", []property{colorOf("blue")}).
@@ -50,20 +52,29 @@ func alertCount() *stat.PanelBuilder {
 
 // hostAlertTable lists the alerts of the chosen hosts.
 func hostAlertTable() *table.PanelBuilder {
-	return alertTable(`label_join(
-  topk(200, 3 * ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="critical",job=~"$job|",instance=~"$instance|"}
-    or 2 * ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="warning",job=~"$job|",instance=~"$instance|"}
-    or ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="info",job=~"$job|",instance=~"$instance|"}),
-  "about", " ", "target", "objective", "collector", "pid", "lacks", "reason", "code", "reading", "of", "link", "port", "memory", "type", "state", "direction", "lane", "node", "sensor", "udie", "rail", "slice", "engine", "clock", "event", "kind", "command", "pod")`,
-		hostColumn(), vendorColumn(), cardColumn())
+	return alertTable(`label_join(label_replace(label_replace(label_replace(1000 * (
+      topk(200, ALERTS_FOR_STATE{alertname=~"Accelerator.+",alertname!="AcceleratorCardsMissing",severity="critical",job=~"$job",instance=~"$instance"} and ignoring (alertstate) ALERTS{alertstate="firing"})
+    or topk(100, ALERTS_FOR_STATE{alertname=~"Accelerator.+",alertname!="AcceleratorCardsMissing",severity="warning",job=~"$job",instance=~"$instance"} and ignoring (alertstate) ALERTS{alertstate="firing"})
+    or topk(50, ALERTS_FOR_STATE{alertname=~"Accelerator.+",alertname!="AcceleratorCardsMissing",severity="info",job=~"$job",instance=~"$instance"} and ignoring (alertstate) ALERTS{alertstate="firing"})
+    or (ALERTS_FOR_STATE{alertname="AcceleratorCardsMissing",job=~"$job",instance=~"$instance"} and ignoring (alertstate) ALERTS{alertstate="firing"})
+      * on (job, instance, vendor) group_right (alertname, severity) (accelerator_device_missing_info{job=~"$job",instance=~"$instance"} unless on (job, instance, vendor, device) accelerator_healthy == 0)
+    or ALERTS_FOR_STATE{alertname="AcceleratorCardsMissing",job=~"$job",instance=~"$instance"} and ignoring (alertstate) ALERTS{alertstate="firing"}
+      unless on (job, instance, vendor) (accelerator_device_missing_info{job=~"$job",instance=~"$instance"} unless on (job, instance, vendor, device) accelerator_healthy == 0)
+  ), "severity", "1", "severity", "critical"), "severity", "2", "severity", "warning"), "severity", "3", "severity", "info"),
+  "about", " ", "objective", "collector", "name", "bus_id", "pid", "lacks", "reason", "code", "reading", "of", "link", "port", "memory", "type", "state", "direction", "lane", "node", "sensor", "udie", "rail", "slice", "engine", "clock", "event", "kind", "command", "pod")`,
+		hostColumn(), vendorColumn(), cardColumn(), targetColumn())
 }
 
-// alertTable lists alerts, the gravest first. The label "about" has what tells two rows of one alert apart.
+// alertTable lists alerts, the gravest first, of which severity 1 to 3 is the order. The label "about" has what tells two
+// rows of one alert apart; the alert on missing cards has a row for each card that is known to be missing.
 func alertTable(expr string, columns ...column) *table.PanelBuilder {
-	severity := mapped(saying("3", "critical", "red"), saying("2", "warning", "orange"), saying("1", "info", "blue"))
+	severity := mapped(saying("1", "critical", "red"), saying("2", "warning", "orange"), saying("3", "info", "blue"))
+	runbook := links(linkTo("Open the runbook", "https://github.com/accelerator-exporter/accelerator_exporter/blob/main/docs/runbooks.md#${__data.fields.alertname}"))
 	columns = append([]column{
-		value("Severity", expr, append(severity, width(80))...), label("alertname", "Alert", width(290)),
+		label("severity", "Severity", append(severity, width(80))...),
+		value("Since", expr, unitOf("dateTimeFromNow"), width(120)),
+		label("alertname", "Alert", append(runbook, width(280))...),
 	}, append(columns, label("about", "About"))...)
-	return rowsOf("Firing alerts", "Alerts of this project that fire now, the most severe first. About: the target, process, link or memory concerned. Each has a runbook in docs/runbooks.md. They need the rules of deploy/prometheus.", columns...).
-		NoValue("no alert fires").SortBy(descending("Severity"))
+	return rowsOf("Firing alerts", "Alerts of this project that fire now, the most severe first. About: the process, link or memory concerned. An alert leads to its runbook, a card or target to its own page. They need the rules of deploy/prometheus.", columns...).
+		Height(8).NoValue("no alert fires").SortBy(ascending("Severity"))
 }

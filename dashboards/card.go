@@ -29,12 +29,17 @@ func card() page {
 // cardAlerts stands first, since a card that its tool calls healthy may have alerts. One of the host or the vendor, without a
 // card, may be what is wrong with this one.
 func cardAlerts() panel {
-	return alertTable(`label_join(
-  3 * ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="critical",job=~"$job",instance=~"$host",vendor=~"$maker|",device=~"$card|",collector=~"$maker|",target=""}
-    or 2 * ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="warning",job=~"$job",instance=~"$host",vendor=~"$maker|",device=~"$card|",collector=~"$maker|",target=""}
-    or ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="info",job=~"$job",instance=~"$host",vendor=~"$maker|",device=~"$card|",collector=~"$maker|",target=""},
-  "about", " ", "collector", "pid", "lacks", "reason", "code", "reading", "of", "link", "port", "memory", "type", "state", "direction", "lane", "sensor", "udie", "rail", "slice", "engine", "clock", "event", "kind", "pod")`).
-		Height(7)
+	return alertTable(`label_join(label_replace(label_replace(label_replace(1000 * (
+      topk(200, ALERTS_FOR_STATE{alertname=~"Accelerator.+",alertname!="AcceleratorCardsMissing",severity="critical",job=~"$job",instance=~"$host",vendor=~"$maker|",device=~"$card|",collector=~"$maker|",target=""} and ignoring (alertstate) ALERTS{alertstate="firing"})
+    or topk(100, ALERTS_FOR_STATE{alertname=~"Accelerator.+",alertname!="AcceleratorCardsMissing",severity="warning",job=~"$job",instance=~"$host",vendor=~"$maker|",device=~"$card|",collector=~"$maker|",target=""} and ignoring (alertstate) ALERTS{alertstate="firing"})
+    or topk(50, ALERTS_FOR_STATE{alertname=~"Accelerator.+",alertname!="AcceleratorCardsMissing",severity="info",job=~"$job",instance=~"$host",vendor=~"$maker|",device=~"$card|",collector=~"$maker|",target=""} and ignoring (alertstate) ALERTS{alertstate="firing"})
+    or (ALERTS_FOR_STATE{alertname="AcceleratorCardsMissing",job=~"$job",instance=~"$host",vendor=~"$maker"} and ignoring (alertstate) ALERTS{alertstate="firing"})
+      * on (job, instance, vendor) group_right (alertname, severity) (accelerator_device_missing_info{job=~"$job",instance=~"$host",vendor=~"$maker"} unless on (job, instance, vendor, device) accelerator_healthy == 0)
+    or ALERTS_FOR_STATE{alertname="AcceleratorCardsMissing",job=~"$job",instance=~"$host",vendor=~"$maker"} and ignoring (alertstate) ALERTS{alertstate="firing"}
+      unless on (job, instance, vendor) (accelerator_device_missing_info{job=~"$job",instance=~"$host",vendor=~"$maker"} unless on (job, instance, vendor, device) accelerator_healthy == 0)
+  ), "severity", "1", "severity", "critical"), "severity", "2", "severity", "warning"), "severity", "3", "severity", "info"),
+  "about", " ", "collector", "name", "bus_id", "pid", "lacks", "reason", "code", "reading", "of", "link", "port", "memory", "type", "state", "direction", "lane", "sensor", "udie", "rail", "slice", "engine", "clock", "event", "kind", "pod")`).
+		Height(6)
 }
 
 // temperatureNow is coloured where the alerts of the card's vendor come. A table could not be coloured so: its cells do not

@@ -14,7 +14,7 @@ func fleet() page {
 		annotations: []annotation{hostAlerts()},
 		rows: []row{
 			shown("Now", fleetNow()...),
-			shown("What needs a hand", hostAlertTable().Span(14).Height(15), worstCards()),
+			shown("What needs a hand", hostAlertTable(), worstCards()),
 			shown("Load and failures", fleetLines()...),
 			shown("Cards, hosts and targets", cardTable(), hostTable(), targetTable()),
 			folded("Cards by namespace", namespaceTable()),
@@ -74,7 +74,7 @@ func worstCards() panel {
 		overTime(`min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) and on (job, instance, vendor, device)
   bottomk(20, sum_over_time((min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))[$__range:$__interval] @ end())
     / on (job, instance) group_left () count_over_time((group by (job, instance) (up{job=~"$job",instance=~"$instance"}))[$__range:$__interval] @ end()))`, cardLegend)).
-		Span(10).Height(15).MaxDataPoints(300).DataLinks(toCardOfSeries())
+		Span(24).Height(8).MaxDataPoints(300).DataLinks(toCardOfSeries())
 }
 
 func fleetLines() []panel {

@@ -18,7 +18,7 @@ func loadLatency() page {
 		},
 		rows: []row{
 			{panels: []panel{loadAndLatency()}},
-			shown("Now", append(loadLatencyNow(), hostAlertTable().Span(13).Height(15), servingTable())...),
+			shown("Now", append(loadLatencyNow(), hostAlertTable(), servingTable())...),
 			shown("Latency of the probes", probeLatencies()...),
 			folded("Latency by load", latencyByLoad()...),
 			shown("Cards that serve", servingLines()),
@@ -98,7 +98,7 @@ func servingTable() panel {
 		value("Process", `min by (job, instance, vendor, device) (accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
   or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
   or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, append(mapped(saying("0", "far", "red"), saying("1", "near", "green")), unitOf(ratio), whole(), colored("orange"), width(80))...),
-	).Span(11).Height(15).SortBy(ascending("Health"))
+	).Height(9).SortBy(ascending("Health"))
 }
 
 func servingLines() panel {

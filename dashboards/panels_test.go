@@ -297,3 +297,15 @@ func TestAxes(t *testing.T) {
 		}
 	})
 }
+
+// TestAlertsHaveRoom: 1366 pixels hold the names of hosts, and what an alert is about.
+func TestAlertsHaveRoom(t *testing.T) {
+	eachPanel(t, func(t *testing.T, _ board, p panel) {
+		if p.Title == "Firing alerts" && p.Type == "table" && (p.GridPos.W != 24 || p.GridPos.H > 8) {
+			t.Errorf("%+v: it is cut, or empty for a screen where nothing fires", p.GridPos)
+		}
+		if p.Title == "Firing alerts" && p.Type == "stat" && p.Targets[0].LegendFormat != "critical" {
+			t.Errorf("%s comes first", p.Targets[0].LegendFormat)
+		}
+	})
+}

@@ -18,17 +18,17 @@ func TestResults(t *testing.T) {
 	}{
 		{
 			name: "with the rules, no alert is known to be none",
-			file: "load-latency.json", title: "Firing alerts", kind: "stat",
+			file: "load-latency.json", title: "Firing alerts", kind: "stat", query: 3,
 			input: `
       - {series: 'target:accelerator_probe_success:last{job="j",instance="a",target="t"}', values: '1x10'}
 `,
 			at: "5m", result: `
-          - {labels: '{severity="none"}', value: 0}
+          - {labels: '{}', value: 0}
 `,
 		},
 		{
 			name: "without the rules nothing is known of alerts",
-			file: "load-latency.json", title: "Firing alerts", kind: "stat",
+			file: "load-latency.json", title: "Firing alerts", kind: "stat", query: 3,
 			input: brokenCard, at: "5m", result: `
           []
 `,
@@ -38,7 +38,9 @@ func TestResults(t *testing.T) {
 			file: "card.json", title: "Firing alerts", kind: "table",
 			input: `
       - {series: 'ALERTS{alertname="AcceleratorProcessMisplaced",alertstate="firing",severity="info",job="j",instance="a",vendor="metax",device="0",pid="5"}', values: '1x10'}
+      - {series: 'ALERTS_FOR_STATE{alertname="AcceleratorProcessMisplaced",severity="info",job="j",instance="a",vendor="metax",device="0",pid="5"}', values: '60x10'}
       - {series: 'ALERTS{alertname="AcceleratorProcessMisplaced",alertstate="firing",severity="info",job="j",instance="a",vendor="metax",device="0",pid="6"}', values: '1x10'}
+      - {series: 'ALERTS_FOR_STATE{alertname="AcceleratorProcessMisplaced",severity="info",job="j",instance="a",vendor="metax",device="0",pid="6"}', values: '60x10'}
 `,
 			at: "5m", before: `count by (about) (label_replace(`, after: `, "about", "$1", "about", " *(.*?) *"))`, result: `
           - {labels: '{about="5"}', value: 1}
@@ -50,7 +52,9 @@ func TestResults(t *testing.T) {
 			file: "fleet.json", title: "Firing alerts", kind: "table",
 			input: `
       - {series: 'ALERTS{alertname="AcceleratorCardHeldIdle",alertstate="firing",severity="warning",job="j",instance="a",vendor="metax",device="0",namespace="n",pod="p"}', values: '1x10'}
+      - {series: 'ALERTS_FOR_STATE{alertname="AcceleratorCardHeldIdle",severity="warning",job="j",instance="a",vendor="metax",device="0",namespace="n",pod="p"}', values: '60x10'}
       - {series: 'ALERTS{alertname="AcceleratorCardHeldIdle",alertstate="firing",severity="warning",job="j",instance="a",vendor="metax",device="0",namespace="n",pod="q"}', values: '1x10'}
+      - {series: 'ALERTS_FOR_STATE{alertname="AcceleratorCardHeldIdle",severity="warning",job="j",instance="a",vendor="metax",device="0",namespace="n",pod="q"}', values: '60x10'}
 `,
 			at: "5m", before: `count by (about) (label_replace(`, after: `, "about", "$1", "about", " *(.*?) *"))`, result: `
           - {labels: '{about="p"}', value: 1}
@@ -173,13 +177,29 @@ func TestResults(t *testing.T) {
 			file: "card.json", title: "Firing alerts", kind: "table",
 			input: `
       - {series: 'ALERTS{alertname="AcceleratorCardsMissing",alertstate="firing",severity="critical",job="j",instance="a",vendor="metax"}', values: '1x10'}
+      - {series: 'ALERTS_FOR_STATE{alertname="AcceleratorCardsMissing",severity="critical",job="j",instance="a",vendor="metax"}', values: '60x10'}
       - {series: 'ALERTS{alertname="AcceleratorExporterDown",alertstate="firing",severity="critical",job="j",instance="a"}', values: '1x10'}
+      - {series: 'ALERTS_FOR_STATE{alertname="AcceleratorExporterDown",severity="critical",job="j",instance="a"}', values: '60x10'}
       - {series: 'ALERTS{alertname="AcceleratorCollectorFailing",alertstate="firing",severity="warning",job="j",instance="a",collector="ascend"}', values: '1x10'}
+      - {series: 'ALERTS_FOR_STATE{alertname="AcceleratorCollectorFailing",severity="warning",job="j",instance="a",collector="ascend"}', values: '60x10'}
       - {series: 'ALERTS{alertname="AcceleratorCardHot",alertstate="firing",severity="warning",job="j",instance="a",vendor="metax",device="3"}', values: '1x10'}
+      - {series: 'ALERTS_FOR_STATE{alertname="AcceleratorCardHot",severity="warning",job="j",instance="a",vendor="metax",device="3"}', values: '60x10'}
 `,
 			at: "5m", before: "group by (alertname) (", after: ")", result: `
           - {labels: '{alertname="AcceleratorCardsMissing"}', value: 1}
           - {labels: '{alertname="AcceleratorExporterDown"}', value: 1}
+`,
+		},
+		{
+			name: "the cards of an alert on missing ones are named, since when they are, and stand with what is critical",
+			file: "fleet.json", title: "Firing alerts", kind: "table",
+			input: brokenCard + `
+      - {series: 'ALERTS{alertname="AcceleratorCardsMissing",alertstate="firing",severity="critical",job="j",instance="a",vendor="metax"}', values: '1x10'}
+      - {series: 'ALERTS_FOR_STATE{alertname="AcceleratorCardsMissing",severity="critical",job="j",instance="a",vendor="metax"}', values: '60x10'}
+      - {series: 'ALERTS_FOR_STATE{alertname="AcceleratorCardHot",severity="warning",job="j",instance="a",vendor="metax",device="0"}', values: '60x10'}
+`,
+			at: "5m", before: `sum by (severity, alertname, device) (`, after: `)`, result: `
+          - {labels: '{severity="1",alertname="AcceleratorCardsMissing",device="2"}', value: 60000}
 `,
 		},
 		{

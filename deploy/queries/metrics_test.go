@@ -97,22 +97,25 @@ func (m Metrics) addExposition(text []byte) error {
 	}
 }
 
-// AddRules adds what rules record, and ALERTS. A recorded series may have every label of the series that its rule
-// selects.
+// AddRules adds what rules record, ALERTS and ALERTS_FOR_STATE. A recorded series may have every label of the series that
+// its rule selects.
 func (m Metrics) AddRules(rules []Rule) {
 	m.add("ALERTS", labels.FromStrings("alertname", "", "alertstate", ""))
+	m.add("ALERTS_FOR_STATE", labels.FromStrings("alertname", ""))
 	for added := true; added; { // a rule may build on one that stands below it
 		added = false
 		for _, r := range rules {
-			name := r.Record
+			names := []string{r.Record}
 			if r.Alert != "" {
-				name = "ALERTS"
+				names = []string{"ALERTS", "ALERTS_FOR_STATE"}
 			}
-			m.add(name, labels.FromMap(r.Labels))
-			for label := range m.labelsOf(r.parsed) {
-				if m[name][label] == nil {
-					m[name][label] = values{}
-					added = true
+			for _, name := range names {
+				m.add(name, labels.FromMap(r.Labels))
+				for label := range m.labelsOf(r.parsed) {
+					if m[name][label] == nil {
+						m[name][label] = values{}
+						added = true
+					}
 				}
 			}
 		}
@@ -183,7 +186,7 @@ func (m Metrics) Problems(text string, resultLabels ...string) []string {
 }
 
 func (m Metrics) selectorProblems(s *parser.VectorSelector) []string {
-	if s.Name == "" || s.Name == "ALERTS" {
+	if s.Name == "" || strings.HasPrefix(s.Name, "ALERTS") {
 		return nil // matchers of names: a dashboard's own choice
 	}
 	exported, ok := m[s.Name]
