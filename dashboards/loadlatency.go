@@ -20,10 +20,10 @@ func loadLatency() page {
 			{panels: []panel{loadAndLatency()}},
 			shown("Now", append(loadLatencyNow(), hostAlertTable(), servingTable())...),
 			shown("Latency of the probes", probeLatencies()...),
-			folded("Latency by load", latencyByLoad()...),
+			shown("Latency by load", latencyByLoad()...),
 			shown("Cards that serve", servingLines()),
 			shown("The server's own figures", serverFigures()...),
-			folded("Failures, and how far the probe can be trusted", probeTrust()...),
+			folded("How far the probe can be trusted", probeTrust()),
 		},
 	}
 }
@@ -133,6 +133,10 @@ func probeLatencies() []panel {
 			`histogram_quantile(0.9, sum by (le) (rate(accelerator_probe_time_per_output_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_time_per_output_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			overTime(`sum(rate(vllm:request_time_per_output_token_seconds_sum{instance=~"$server"}[$window])) / (sum(rate(vllm:request_time_per_output_token_seconds_count{instance=~"$server"}[$window])) > 0)`, "server, mean", dashed(colorOf("text"))...)),
+		timeSeries("Failed probes by reason, and missed objectives", "Share of all probes of the window that failed for this reason. canceled: withdrawn by the exporter when it stopped or reloaded; no other panel and no alert counts these. Dashed: share of a target's probes that missed an objective of its slo.", ratio,
+			overTime(`sum by (reason) (rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / on () group_left () sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0`, "{{reason}}"),
+			overTime(`sum by (instance, target, objective) (rate(accelerator_probe_slo_violations_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / on (instance, target) group_left () (sum by (instance, target) (rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)`, "{{instance}} {{target}} {{objective}}", dashed(notStacked())...)).
+			Span(12).Stacking(stacked()).FillOpacity(40).NoValue("no probe failed, and there are no objectives").Legend(figures()),
 	}
 }
 
@@ -192,15 +196,9 @@ func serverFigures() []panel {
 	}
 }
 
-func probeTrust() []panel {
-	return []panel{
-		timeSeries("Failed probes and missed objectives", "Share of all probes of the window that failed for this reason. canceled: withdrawn by the exporter when it stopped or reloaded; no other panel and no alert counts these. Dashed: share of a target's probes that missed an objective of its slo.", ratio,
-			overTime(`sum by (reason) (rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / on () group_left () sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0`, "{{reason}}"),
-			overTime(`sum by (instance, target, objective) (rate(accelerator_probe_slo_violations_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / on (instance, target) group_left () (sum by (instance, target) (rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)`, "{{instance}} {{target}} {{objective}}", dashed(notStacked())...)).
-			Span(12).Stacking(stacked()).FillOpacity(40).NoValue("no probe failed, and there are no objectives").Legend(figures()),
-		timeSeries("How late the prober is", "How late the exporter reads what has arrived, and how late it sends a probe that is due (p99). Where these are not small against the latencies, the exporter's machine is too busy.", seconds,
-			overTime(`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_client_lag_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`, "reading"),
-			overTime(`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_start_delay_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`, "sending")).
-			Span(12).Min(0),
-	}
+func probeTrust() panel {
+	return timeSeries("How late the prober is", "How late the exporter reads what has arrived, and how late it sends a probe that is due (p99). Where these are not small against the latencies, the exporter's machine is too busy.", seconds,
+		overTime(`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_client_lag_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`, "reading"),
+		overTime(`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_start_delay_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`, "sending")).
+		Span(24).Min(0)
 }

@@ -309,3 +309,16 @@ func TestAlertsHaveRoom(t *testing.T) {
 		}
 	})
 }
+
+// TestProofIsSeen: latency by load is open, and why probes fail stands beside how long they take.
+func TestProofIsSeen(t *testing.T) {
+	for _, b := range boards(t) {
+		beside := map[string]int{}
+		for _, p := range b.Panels { // without those of closed rows
+			beside[p.Title] = p.GridPos.Y
+		}
+		if b.file == "load-latency.json" && (beside["By utilization"] == 0 || beside["Failed probes by reason, and missed objectives"] != beside["Time per output token"]) {
+			t.Errorf("%v", beside)
+		}
+	}
+}
