@@ -67,14 +67,18 @@ func known(p *stat.PanelBuilder) *stat.PanelBuilder {
 		OverrideByRegexp(".* known", []property{colored(gray, step{1, "red"})})
 }
 
-// worstCards has as many rows as its height holds.
+// worstCards has as many rows as its height holds. Their order is that of their labels, hence a_rank: three digits, the
+// lowest of cards that were unhealthy, then of those that were not listed. A restart of the exporter is within the last 1 %.
 func worstCards() panel {
-	return stateTimeline("Health of the worst cards", "The 20 cards that were healthy for the smallest share of the time range. A gap is a card that was not listed, or a host that could not be scraped. A click leads to the card.",
+	return stateTimeline("Health of the worst cards", "Up to 20 cards that were unhealthy in the time range, or not listed for more than 1 % of it, the worst first. A gap is a card that was not listed, or a host that could not be scraped. A click leads to the card.",
 		healthy(),
-		overTime(`min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) and on (job, instance, vendor, device)
-  bottomk(20, sum_over_time((min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))[$__range:$__interval] @ end())
-    / on (job, instance) group_left () count_over_time((group by (job, instance) (up{job=~"$job",instance=~"$instance"}))[$__range:$__interval] @ end()))`, cardLegend)).
-		Span(24).Height(8).MaxDataPoints(300).DataLinks(toCardOfSeries())
+		overTime(`min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) * on (job, instance, vendor, device) group_left (a_rank)
+  count_values by (job, instance, vendor, device) ("a_rank", floor(550 + 449 * bottomk(20, sum_over_time((min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))[$__range:$__interval] @ end()) / on (job, instance) group_left () count_over_time((group by (job, instance) (up{job=~"$job",instance=~"$instance"}))[$__range:$__interval] @ end())
+    - 1 + min_over_time((min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))[$__range:$__interval] @ end()) < 0.99)))`, cardLegend),
+		overTime(`min(accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) unless on () (sum_over_time((min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))[$__range:$__interval] @ end()) / on (job, instance) group_left () count_over_time((group by (job, instance) (up{job=~"$job",instance=~"$instance"}))[$__range:$__interval] @ end())
+    - 1 + min_over_time((min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))[$__range:$__interval] @ end()) < 0.99)`, "all healthy")).
+		Span(24).Height(8).MaxDataPoints(300).DataLinks(toCardOfSeries()).
+		OverrideByName("all healthy", []property{noLink()})
 }
 
 func fleetLines() []panel {

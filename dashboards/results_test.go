@@ -203,7 +203,7 @@ func TestResults(t *testing.T) {
 `,
 		},
 		{
-			name: "two pods of a node, of which one came after the other, are one host whose card was always healthy",
+			name: "two pods of a node, of which one came after the other, are one host whose card was always healthy, and no bad one",
 			file: "fleet.json", title: "Health of the worst cards", kind: "state-timeline",
 			input: `
       - {series: 'up{job="j",instance="n",pod="old"}', values: '1x5 _x5'}
@@ -215,8 +215,18 @@ func TestResults(t *testing.T) {
       - {series: 'accelerator_healthy{job="j",instance="m",vendor="metax",device="0"}', values: '0x5 1x5'}
 `,
 			at: "10m", result: `
-          - {labels: '{job="j",instance="m",vendor="metax",device="0"}', value: 1}
-          - {labels: '{job="j",instance="n",vendor="metax",device="0"}', value: 1}
+          - {labels: '{a_rank="305",job="j",instance="m",vendor="metax",device="0"}', value: 1}
+`,
+		},
+		{
+			name: "where no card was bad, one line says so",
+			file: "fleet.json", title: "Health of the worst cards", kind: "state-timeline", query: 1,
+			input: `
+      - {series: 'up{job="j",instance="n"}', values: '1x10'}
+      - {series: 'accelerator_healthy{job="j",instance="n",vendor="metax",device="0"}', values: '1x10'}
+`,
+			at: "10m", result: `
+          - {labels: '{}', value: 1}
 `,
 		},
 		{
