@@ -74,8 +74,8 @@ func benchLoad() []panel {
 			overTime(`sum(rate(accelerator_bench_output_tokens_total{instance=~"$generator",target=~"$endpoint"}[$__rate_interval]))`, "output"),
 			overTime(`sum(rate(accelerator_bench_prompt_tokens_total{instance=~"$generator",target=~"$endpoint"}[$__rate_interval]))`, "prompt")).
 			Min(0).NoValue("no run"),
-		timeSeries("Failed requests by reason", "Share of the ended requests that failed for this reason.", ratio,
-			overTime(`sum by (reason) (rate(accelerator_bench_failures_total{instance=~"$generator",target=~"$endpoint"}[$__rate_interval])) / on () group_left () sum(rate(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__rate_interval])) > 0`, "{{reason}}")).
+		ofReasons(timeSeries("Failed requests by reason", "Share of the ended requests that failed for this reason.", ratio,
+			overTime(`sum by (reason) (rate(accelerator_bench_failures_total{instance=~"$generator",target=~"$endpoint"}[$__rate_interval])) / on () group_left () sum(rate(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__rate_interval])) > 0`, "{{reason}}"))).
 			Stacking(stacked()).FillOpacity(40).NoValue("no request failed"),
 		cardLines("Utilization of cards", "All cards of the chosen hosts: choose the one under load.", ratio,
 			`avg(accelerator_utilization_ratio{job=~"$job",instance=~"$instance"})`,

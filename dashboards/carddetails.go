@@ -57,9 +57,10 @@ func cardLinks() []panel {
 
 func cardNetwork() []panel {
 	return []panel{
-		rowsOf("Network ports", "Ports of the card as hccn_tool tells; udie and port are empty where a card has one. A port without cable is down, and that is normal. Times down: how often it lost its link in the time range.",
+		rowsOf("Network ports", "Ports of the card as hccn_tool tells; udie and port are empty where a card has one. Never up: not in the last 7 days, as a port without cable. Times down: how often it lost its link in the time range.",
 			label("instance", ""), label("device", ""), label("udie", "UDie"), label("port", "Port"),
-			value("Link", `max by (instance, device, udie, port) (accelerator_network_up{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, mapped(saying("1", "up", "green"), saying("0", "down", gray))...),
+			value("Link", `max by (instance, device, udie, port) (accelerator_network_up{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})
+  - (max by (instance, device, udie, port) (max_over_time(accelerator_network_up{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[7d])) == bool 0)`, mapped(saying("1", "up", "green"), saying("0", "down", "red"), saying("-1", "never up", gray))...),
 			value("Speed", `max by (instance, device, udie, port) (accelerator_network_speed_bits_per_second{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(bitsPerSec)),
 			value("Times down", `sum by (instance, device, udie, port) (increase(accelerator_network_link_changes_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",state="down"}[$__range]))`, someIsBad("orange")...),
 		).Span(12).NoValue("not reported"),

@@ -83,25 +83,25 @@ func worstCards() panel {
 
 func fleetLines() []panel {
 	return []panel{
-		timeSeries("Utilization", "Mean of a vendor's cards, and the share of them that do nothing (less than 5 %). Many idle beside a high mean: the work is spread unevenly.", ratio,
+		ofVendors(timeSeries("Utilization", "Mean of a vendor's cards, and the share of all chosen cards that do nothing (less than 5 %). Many idle beside a high mean: the work is spread unevenly.", ratio,
 			overTime(`avg by (vendor) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, "{{vendor}} mean"),
-			overTime(`avg by (vendor) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"} < bool 0.05)`, "{{vendor}} idle cards", dashed()...)).
+			overTime(`avg(accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"} < bool 0.05)`, "idle cards", dashed(colorOf("text"))...))).
 			MaxDataPoints(300),
-		timeSeries("Power", "Sum over a vendor's cards, and the sum of the limits of those that print one (MetaX from mx-smi 2.1.12). Plan feeds and cooling by the limit, not by the load of a day.", watts,
+		ofVendors(timeSeries("Power", "Sum over a vendor's cards, and the sum of the limits of those that print one (MetaX from mx-smi 2.1.12). Plan feeds and cooling by the limit, not by the load of a day.", watts,
 			overTime(`sum by (vendor) (accelerator_power_watts{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, "{{vendor}}"),
-			overTime(`sum by (vendor) (accelerator_power_limit_watts{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, "{{vendor}} limit", dashed()...)).
+			overTime(`sum by (vendor) (accelerator_power_limit_watts{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, "{{vendor}} limit", dashed()...))).
 			MaxDataPoints(300).Min(0),
-		timeSeries("Temperature", "Mean and hottest chip of a vendor's cards. A hottest card that leaves the mean behind has a cooling problem of its own; both rising together is the room.", celsius,
-			overTime(`avg by (vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"})`, "{{vendor}} mean"),
-			overTime(`max by (vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"})`, "{{vendor}} hottest")).
+		ofVendors(timeSeries("Temperature", "Mean and hottest chip of a vendor's cards. A hottest card that leaves the mean behind has a cooling problem of its own; both rising together is the room.", celsius,
+			overTime(`avg by (vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"})`, "{{vendor}} mean", dashed()...),
+			overTime(`max by (vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"})`, "{{vendor}} hottest"))).
 			MaxDataPoints(300),
-		timeSeries("Probes that fail", "Share of all probes that failed, by reason; those that the exporter withdrew are left out. Many targets at once: look at the network or the exporters' side; one target: at its server.", ratio,
-			overTime(`sum by (reason) (rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",reason!="canceled"}[5m])) / on () group_left () sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}[5m])) > 0`, "{{reason}}")).
+		ofReasons(timeSeries("Probes that fail", "Share of all probes that failed, by reason; those that the exporter withdrew are left out. Many targets at once: look at the network or the exporters' side; one target: at its server.", ratio,
+			overTime(`sum by (reason) (rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",reason!="canceled"}[5m])) / on () group_left () sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}[5m])) > 0`, "{{reason}}"))).
 			Span(12).MaxDataPoints(300).Stacking(stacked()).FillOpacity(40).NoValue("no probe failed"),
-		timeSeries("Failed polls", "Failed polls of all collectors by reason, and parts of the tools' output that could not be read (warnings). timeout and stuck: the tool hangs, mostly on a sick card. driver: reload it. parse and warnings: a layout that the exporter does not know; send a capture.", "suffix:/min",
+		ofReasons(timeSeries("Failed polls", "Failed polls of all collectors by reason, and parts of the tools' output that could not be read (warnings). timeout and stuck: the tool hangs, mostly on a sick card. driver: reload it. parse and warnings: a layout that the exporter does not know; send a capture.", "suffix:/min",
 			overTime(`60 * sum by (collector, reason) (rate(accelerator_collector_failures_total{job=~"$job",instance=~"$instance",collector=~"$vendor|numa|containers|allocations"}[5m])
   unless on (job, instance, collector) increase(accelerator_collector_failures_total{job=~"$job",instance=~"$instance",collector="containers",reason="unsupported"}[5m]) > 0) > 0`, "{{collector}} {{reason}}"),
-			overTime(`60 * sum by (collector) (rate(accelerator_parse_warnings_total{job=~"$job",instance=~"$instance",collector=~"$vendor|numa|containers|allocations"}[5m]))`, "{{collector}} warnings")).
+			overTime(`60 * sum by (collector) (rate(accelerator_parse_warnings_total{job=~"$job",instance=~"$instance",collector=~"$vendor|numa|containers|allocations"}[5m]))`, "{{collector}} warnings"))).
 			Span(12).MaxDataPoints(300).Min(0).NoValue("no poll failed"),
 	}
 }

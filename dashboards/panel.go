@@ -120,7 +120,7 @@ func cardLines(title, description, unit, mean, highest, each string, more ...que
 	queries := append([]query{
 		overTime(mean, "mean", colorOf("blue"), thick(), filled(15), noLink()),
 		overTime(highest, "highest", colorOf("orange"), thick(), noLink()),
-		overTime(each, cardLegend),
+		overTime(each, cardLegend, property{Id: "custom.hideFrom", Value: map[string]any{"legend": true, "tooltip": false, "viz": false}}),
 	}, more...)
 	return timeSeries(title, description+" Cards have a line each where the chosen hosts have no more than 64.", unit, queries...).
 		Min(0).DataLinks(toCardOfSeries())

@@ -1,6 +1,7 @@
 package dashboards_test
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -321,4 +322,19 @@ func TestProofIsSeen(t *testing.T) {
 			t.Errorf("%v", beside)
 		}
 	}
+}
+
+// TestReasonsAreNotGreen: by Grafana's own colours the first reason of a failure would be.
+func TestReasonsAreNotGreen(t *testing.T) {
+	eachPanel(t, func(t *testing.T, _ board, p panel) {
+		for i, q := range p.Targets {
+			ofAll := slices.ContainsFunc(p.FieldConfig.Overrides, func(o override) bool { return o.Matcher.ID == "byRegexp" && o.Matcher.Options == ".*" })
+			if p.Type == "timeseries" && i == 0 && strings.HasSuffix(q.LegendFormat, "{{reason}}") && !ofAll {
+				t.Error("its reasons have any colours")
+			}
+			if vendor := regexp.MustCompile(`^\{\{vendor}}`).MatchString(q.LegendFormat); vendor && p.Type == "timeseries" && !strings.Contains(fmt.Sprint(p.FieldConfig.Overrides), "kunlunxin.*") {
+				t.Errorf("%s: a vendor has another colour in each panel", q.LegendFormat)
+			}
+		}
+	})
 }

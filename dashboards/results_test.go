@@ -230,6 +230,18 @@ func TestResults(t *testing.T) {
 `,
 		},
 		{
+			name: "a port that lost its link is down, one that never had any is not",
+			file: "card.json", title: "Network ports", kind: "table",
+			input: `
+      - {series: 'accelerator_network_up{job="j",instance="a",vendor="metax",device="0",port="0"}', values: '1x5 0x5'}
+      - {series: 'accelerator_network_up{job="j",instance="a",vendor="metax",device="0",port="1"}', values: '0x10'}
+`,
+			at: "9m", result: `
+          - {labels: '{instance="a",device="0",port="0"}', value: 0}
+          - {labels: '{instance="a",device="0",port="1"}', value: -1}
+`,
+		},
+		{
 			name: "a list that gets shorter is no error",
 			file: "card.json", title: "Errors", kind: "timeseries", query: 1,
 			input: `
