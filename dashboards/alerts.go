@@ -2,38 +2,31 @@ package dashboards
 
 import (
 	"github.com/grafana/grafana-foundation-sdk/go/common"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 	"github.com/grafana/grafana-foundation-sdk/go/stat"
+	"github.com/grafana/grafana-foundation-sdk/go/statetimeline"
 	"github.com/grafana/grafana-foundation-sdk/go/table"
 )
 
-// annotation marks on every time axis when an expression has a series: as a region from its first to its last sample. It
-// has the form of Grafana 9.3, that newer ones read too.
-type annotation struct {
-	Name       string               `json:"name"`
-	Datasource common.DataSourceRef `json:"datasource"`
-	Enable     bool                 `json:"enable"`
-	Hide       bool                 `json:"hide"`
-	Color      string               `json:"iconColor"`
-	Expr       string               `json:"expr"`
-	// Step is the time between samples. Grafana takes 100 of them, so that 5m reaches back over 8 hours and 1m over 100 minutes.
-	Step  string `json:"step"`
-	Title string `json:"titleFormat"` // may hold {{label}}, as the text
-	Text  string `json:"textFormat"`
+// alertStates are the severities of alerts among other states of a timeline, below which nothing else is.
+func alertStates() []dashboard.ValueMapping {
+	return []dashboard.ValueMapping{saying("-3", "critical", "red"), saying("-2", "warning", "orange")}
 }
 
-// alertMarks shows when alerts fired that somebody is told about. A region a severity stays readable with many alerts.
-func alertMarks(expr string) annotation {
-	return annotation{Name: "Alerts", Datasource: source(), Enable: true, Color: "red", Expr: expr, Step: "5m", Title: "{{severity}}", Text: "an alert fires"}
-}
-
-// loadTests shows when the steps of load tests ran.
-func loadTests(expr string) annotation {
-	return annotation{Name: "Load tests", Datasource: source(), Enable: true, Color: "blue", Expr: expr, Step: "1m", Title: "accelbench {{step}}", Text: "{{target}}"}
-}
-
-// hostAlerts marks the alerts of the chosen hosts.
-func hostAlerts() annotation {
-	return alertMarks(`max by (severity) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity!="info",job=~"$job|",instance=~"$instance|"})`)
+// alertsAndLoadTests shows when alerts fired and load tests ran. Annotations of Grafana would move both to their steps of
+// minutes, and have no names.
+func alertsAndLoadTests() *statetimeline.PanelBuilder {
+	return stateTimeline("Alerts and load tests", "When alerts fired for the chosen hosts, and when accelbench put load on the chosen targets: with how many users, or requests a second.",
+		append(alertStates(), saying("0", "none", "transparent")),
+		overTime(`-3 * max by (alertname) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="critical",job=~"$job",instance=~"$instance"})`, "{{alertname}}"),
+		overTime(`-2 * max by (alertname) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="warning",job=~"$job",instance=~"$instance"})`, "{{alertname}}"),
+		overTime(`max((accelerator_bench_request_rate or accelerator_bench_concurrency) and on (instance, target, model, step)
+  (accelerator_bench_phase{target=~"$server"} or accelerator_bench_phase and on (target) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}))`, "load test"),
+		overTime(`0 * max(up{job=~"$job",instance=~"$instance"}) unless on () (count_over_time(ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity=~"critical|warning",job=~"$job",instance=~"$instance"}[$__range] @ end())
+  or count_over_time(accelerator_bench_phase[$__range] @ end()))`, "none in this range")).
+		Height(5).ShowValue(common.VisibilityModeAuto).
+		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(false)).
+		OverrideByName("load test", []property{colorOf("blue")})
 }
 
 // alertCount is how many alerts fire, by severity, the gravest first. It is not known without the rules.

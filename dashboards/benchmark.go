@@ -10,8 +10,7 @@ func benchmark() page {
 			many("endpoint", "Endpoint", `label_values(accelerator_bench_requests_total{instance=~"$generator"}, target)`),
 			serverVariable(serversOfBench), instanceVariable(),
 		},
-		scope:       "${instance:queryparam}",
-		annotations: []annotation{loadTests(`max by (target, model, step) (accelerator_bench_phase{instance=~"$generator",target=~"$endpoint"})`)},
+		scope: "${instance:queryparam}",
 		rows: []row{
 			shown("Progress", append(benchProgress(), benchSteps())...),
 			shown("Load", benchLoad()...),

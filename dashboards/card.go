@@ -13,8 +13,7 @@ func card() page {
 			one("maker", "Vendor", `label_values({__name__=~"accelerator_info|accelerator_device_missing_info",job=~"$job",instance=~"$host",vendor=~"$vendor"}, vendor)`),
 			one("card", "Card", `label_values({__name__=~"accelerator_info|accelerator_device_missing_info",job=~"$job",instance=~"$host",vendor=~"$maker"}, device)`),
 		},
-		scope:       "var-instance=${host:percentencode}",
-		annotations: []annotation{alertMarks(`max by (severity) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity!="info",job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`)},
+		scope: "var-instance=${host:percentencode}",
 		rows: []row{
 			{panels: append([]panel{cardAlerts()}, cardNow()...)},
 			shown("Load", cardLoad()...),
@@ -100,11 +99,13 @@ func cardNow() []panel {
 			labelFrom("tool_version", "Tool", `accelerator_tool_info{job=~"$job",instance=~"$host",vendor=~"$maker"}`),
 			label("driver_version", "Driver"), label("runtime_version", "Runtime"), label("firmware_version", "Firmware"),
 		).Height(4),
-		stateTimeline("Health over time", "The first row is the verdict, the others are the states and reasons as the tool printed them. A gap is time in which the card was not listed, or the host could not be scraped.",
-			append(healthy(), saying("2", "printed", "blue")),
+		stateTimeline("Health over time", "The first row is the verdict, then come the states and reasons as the tool printed them, and alerts. A gap is time in which the card was not listed, or the host could not be scraped.",
+			append(append(healthy(), saying("2", "printed", "blue")), alertStates()...),
 			overTime(`min(accelerator_healthy{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "health"),
-			overTime(`2 * max by (state, reason) (accelerator_health_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "{{state}} {{reason}}")).
-			Height(5),
+			overTime(`2 * max by (state, reason) (accelerator_health_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "{{state}} {{reason}}"),
+			overTime(`-3 * max by (alertname) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="critical",job=~"$job",instance=~"$host",vendor=~"$maker|",device=~"$card|",collector=~"$maker|",target=""})`, "{{alertname}}"),
+			overTime(`-2 * max by (alertname) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="warning",job=~"$job",instance=~"$host",vendor=~"$maker|",device=~"$card|",collector=~"$maker|",target=""})`, "{{alertname}}")).
+			Height(6),
 	}
 }
 

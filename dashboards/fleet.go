@@ -10,8 +10,7 @@ func fleet() page {
 			datasourceVariable(), jobVariable(), instanceVariable(),
 			many("vendor", "Vendor", `label_values(accelerator_info{job=~"$job",instance=~"$instance"}, vendor)`),
 		},
-		scope:       "${instance:queryparam}&${vendor:queryparam}",
-		annotations: []annotation{hostAlerts()},
+		scope: "${instance:queryparam}&${vendor:queryparam}",
 		rows: []row{
 			shown("Now", fleetNow()...),
 			shown("What needs a hand", hostAlertTable(), worstCards()),
@@ -70,15 +69,17 @@ func known(p *stat.PanelBuilder) *stat.PanelBuilder {
 // worstCards has as many rows as its height holds. Their order is that of their labels, hence a_rank: three digits, the
 // lowest of cards that were unhealthy, then of those that were not listed. A restart of the exporter is within the last 1 %.
 func worstCards() panel {
-	return stateTimeline("Health of the worst cards", "Up to 20 cards that were unhealthy in the time range, or not listed for more than 1 % of it, the worst first. A gap is a card that was not listed, or a host that could not be scraped. A click leads to the card.",
-		healthy(),
+	return stateTimeline("Health of the worst cards", "Up to 20 cards that were unhealthy in the time range, or not listed for more than 1 % of it, the worst first; below, when alerts fired. A gap is a card that was not listed, or a host that could not be scraped. A click leads to the card.",
+		append(healthy(), alertStates()...),
 		overTime(`min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) * on (job, instance, vendor, device) group_left (a_rank)
   count_values by (job, instance, vendor, device) ("a_rank", floor(550 + 449 * bottomk(20, sum_over_time((min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))[$__range:$__interval] @ end()) / on (job, instance) group_left () count_over_time((group by (job, instance) (up{job=~"$job",instance=~"$instance"}))[$__range:$__interval] @ end())
     - 1 + min_over_time((min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))[$__range:$__interval] @ end()) < 0.99)))`, cardLegend),
 		overTime(`min(accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) unless on () (sum_over_time((min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))[$__range:$__interval] @ end()) / on (job, instance) group_left () count_over_time((group by (job, instance) (up{job=~"$job",instance=~"$instance"}))[$__range:$__interval] @ end())
-    - 1 + min_over_time((min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))[$__range:$__interval] @ end()) < 0.99)`, "all healthy")).
-		Span(24).Height(8).MaxDataPoints(300).DataLinks(toCardOfSeries()).
-		OverrideByName("all healthy", []property{noLink()})
+    - 1 + min_over_time((min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))[$__range:$__interval] @ end()) < 0.99)`, "all healthy"),
+		overTime(`-3 * max by (alertname) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="critical",job=~"$job",instance=~"$instance"})`, "{{alertname}}"),
+		overTime(`-2 * max by (alertname) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="warning",job=~"$job",instance=~"$instance"})`, "{{alertname}}")).
+		Span(24).Height(9).MaxDataPoints(300).DataLinks(toCardOfSeries()).
+		OverrideByRegexp("all healthy|Accelerator.*", []property{noLink()})
 }
 
 func fleetLines() []panel {

@@ -12,12 +12,8 @@ func loadLatency() page {
 			serverVariable(serversOfTargets), windowVariable(),
 		},
 		scope: "${instance:queryparam}",
-		annotations: []annotation{
-			hostAlerts(),
-			loadTests(`max by (target, step) (accelerator_bench_phase{target=~"$server"} or accelerator_bench_phase and on (target) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})`),
-		},
 		rows: []row{
-			{panels: []panel{loadAndLatency()}},
+			{panels: []panel{loadAndLatency(), alertsAndLoadTests()}},
 			shown("Now", append(loadLatencyNow(), hostAlertTable(), servingTable())...),
 			shown("Latency of the probes", probeLatencies()...),
 			shown("Latency by load", latencyByLoad()...),
@@ -58,7 +54,7 @@ func loadAndLatency() panel {
 
 func loadLatencyNow() []panel {
 	return []panel{
-		alertCount().Span(8),
+		alertCount().Span(12),
 		statPanel("State", "What probes and the servers' own counters say, of the target where it is worst. Busy: probes wait for their first token, and the server makes tokens for others. Stalled: it makes none.", plain, "no probe",
 			now(`max(4 * accelerator_probe_state{job=~"$job",instance=~"$instance",target=~"$target",state="stalled"}
   or 3 * accelerator_probe_state{job=~"$job",instance=~"$instance",target=~"$target",state="failing"}
@@ -72,11 +68,6 @@ func loadLatencyNow() []panel {
 		statPanel("Last success", "Time since the last successful probe, of the target where it is longest ago. Never: none since the exporter started.", seconds, "no probe",
 			now(`max(time() - (max by (job, instance, target) (accelerator_probe_last_success_timestamp_seconds{job=~"$job",instance=~"$instance",target=~"$target"}) or 0 * max by (job, instance, target) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, "")).
 			Mappings([]dashboard.ValueMapping{never(), absent("no probe")}).Thresholds(thresholds("green", late()...)),
-		statPanel("Unhealthy serving cards", "Cards that serve the chosen targets and that their tool does not call Available or OK.", count, "not reported",
-			now(`sum((accelerator_healthy{job=~"$job",instance=~"$instance"} == bool 0) and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
-  or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
-  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, "")).
-			Thresholds(thresholds("green", step{1, "red"})),
 	}
 }
 
