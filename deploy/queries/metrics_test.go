@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -132,8 +133,15 @@ func (m Metrics) labelsOf(expr parser.Node) map[string]bool {
 	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
 		switch n := node.(type) {
 		case *parser.VectorSelector:
-			for label := range m[n.Name] {
-				all[label] = true
+			for _, matcher := range n.LabelMatchers {
+				if matcher.Name != model.MetricNameLabel {
+					continue
+				}
+				for name := range strings.SplitSeq(matcher.Value, "|") { // of a variable that has two
+					for label := range m[name] {
+						all[label] = true
+					}
+				}
 			}
 		case *parser.Call:
 			if n.Func.Name == "label_replace" || n.Func.Name == "label_join" {
@@ -186,7 +194,7 @@ func (m Metrics) Problems(text string, resultLabels ...string) []string {
 }
 
 func (m Metrics) selectorProblems(s *parser.VectorSelector) []string {
-	if s.Name == "" || strings.HasPrefix(s.Name, "ALERTS") {
+	if s.Name == "" || s.Name == "ALERTS" || s.Name == "ALERTS_FOR_STATE" {
 		return nil // matchers of names: a dashboard's own choice
 	}
 	exported, ok := m[s.Name]
