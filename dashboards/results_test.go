@@ -242,6 +242,34 @@ func TestResults(t *testing.T) {
 `,
 		},
 		{
+			name: "the figures of a benchmark are of its latest run",
+			file: "benchmark.json", title: "Requests", kind: "stat",
+			input: twoRuns, at: "9m", result: `
+          - {labels: '{}', value: 9}
+`,
+		},
+		{
+			name: "a step of which all requests failed has no latency, and no NaN",
+			file: "benchmark.json", title: "Steps", kind: "table", query: 4,
+			input: twoRuns, at: "9m", result: `
+          []
+`,
+		},
+		{
+			name: "a step that began before the range has its time, and its place in the order",
+			file: "benchmark.json", title: "Steps", kind: "table", query: 9,
+			input: twoRuns, at: "18m", result: `
+          - {labels: '{target="e:8000",model="m",step="2"}', value: 360000}
+`,
+		},
+		{
+			name: "a client that is late by less than a millisecond is no trouble",
+			file: "benchmark.json", title: "Client lag against gaps", kind: "stat",
+			input: twoRuns, at: "9m", result: `
+          - {labels: '{}', value: 0}
+`,
+		},
+		{
 			name: "a list that gets shorter is no error",
 			file: "card.json", title: "Errors", kind: "timeseries", query: 1,
 			input: `
@@ -312,6 +340,18 @@ const (
       - {series: 'vllm:num_requests_waiting{job="vllm",instance="s2",target="other",model_name="m",engine="0"}', values: '0x10'}
       - {series: 'vllm:num_requests_running{job="vllm",instance="s3",model_name="m",engine="0"}', values: '4x10'}
       - {series: 'vllm:num_requests_waiting{job="vllm",instance="s3",model_name="m",engine="0"}', values: '0x10'}`
+
+	// A run of the step 1 ended, one of the step 2 goes on.
+	twoRuns = `
+      - {series: 'accelerator_bench_requests_total{instance="g",target="e:8000",model="m",step="1"}', values: '5x4 stale'}
+      - {series: 'accelerator_bench_requests_total{instance="g",target="e:8000",model="m",step="2"}', values: '_x6 9x9'}
+      - {series: 'accelerator_bench_phase{instance="g",target="e:8000",model="m",step="2",phase="steady"}', values: '_x6 1 1 stale'}
+      - {series: 'accelerator_bench_time_to_first_token_seconds_bucket{instance="g",target="e:8000",model="m",step="2",le="+Inf"}', values: '_x6 0x9'}
+      - {series: 'accelerator_bench_inter_token_latency_seconds_bucket{instance="g",target="e:8000",model="m",step="2",le="0.001"}', values: '_x6 2x9'}
+      - {series: 'accelerator_bench_inter_token_latency_seconds_bucket{instance="g",target="e:8000",model="m",step="2",le="+Inf"}', values: '_x6 2x9'}
+      - {series: 'accelerator_bench_client_lag_seconds_sum{instance="g",target="e:8000",model="m",step="2"}', values: '_x6 0.001x9'}
+      - {series: 'accelerator_bench_client_lag_seconds_count{instance="g",target="e:8000",model="m",step="2"}', values: '_x6 2x9'}
+`
 
 	lostCard = `
       - {series: 'accelerator_collector_last_success_timestamp_seconds{job="j",instance="a",collector="metax"}', values: '0+60x10'}

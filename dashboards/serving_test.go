@@ -67,3 +67,18 @@ func TestLoadOfTargets(t *testing.T) {
           - {labels: '{instance="b",target="hidden"}', value: 0.3}
 `)
 }
+
+// TestHostOfEndpoint: the host under load is that of the endpoint.
+func TestHostOfEndpoint(t *testing.T) {
+	var expr string
+	for _, b := range boards(t) {
+		for _, v := range b.Templating.List {
+			if b.file == "benchmark.json" && v.Name == "instance" {
+				expr = strings.TrimSuffix(strings.TrimPrefix(queryOf(v), "query_result("), ")")
+			}
+		}
+	}
+	rulesTest(t, promtools(t), twoRuns+`      - {series: 'accelerator_exporter_build_info{job="j",instance="e:10068"}', values: '1x10'}
+      - {series: 'accelerator_exporter_build_info{job="j",instance="f:10068"}', values: '1x10'}
+`, filled("group by (instance) ("+expr+")"), "9m", "          - {labels: '{instance=\"e:10068\"}', value: 1}\n")
+}

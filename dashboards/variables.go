@@ -62,10 +62,12 @@ func instanceVariable() *dashboard.QueryVariableBuilder {
 	return many("instance", "Host", `label_values(accelerator_exporter_build_info{job=~"$job"}, instance)`)
 }
 
-// serverVariable finds vLLM servers by an expression. "All" are just these: a list, and no pattern.
-func serverVariable(expr string) variable {
-	return hidden(many("server", "vLLM", `query_result(`+expr+`)`).AllValue("").Regex(`/instance="([^"]*)"/`))
+// found are the instances that an expression finds. "All" are just these: a list, and no pattern.
+func found(name, label, expr string) *dashboard.QueryVariableBuilder {
+	return many(name, label, `query_result(`+expr+`)`).AllValue("").Regex(`/instance="([^"]*)"/`)
 }
+
+func serverVariable(expr string) variable { return hidden(found("server", "vLLM", expr)) }
 
 // windowVariable is the time over which rates of sparse events such as probes are taken.
 func windowVariable() variable {
