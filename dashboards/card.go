@@ -20,7 +20,7 @@ func card() page {
 			shown("Processes and endpoints", cardProcesses(), cardTargets()),
 			folded("Memory and hardware errors", cardErrors()...),
 			folded("Links, network and optics", append(cardLinks(), cardNetwork()...)...),
-			folded("Engines, and slices (MetaX sGPU)", cardEngines(), cardSlices()),
+			folded("Engines and slices", cardEngines(), cardSlices()),
 		},
 	}
 }
@@ -38,7 +38,7 @@ func cardAlerts() panel {
       unless on (job, instance, vendor) (accelerator_device_missing_info{job=~"$job",instance=~"$host",vendor=~"$maker"} unless on (job, instance, vendor, device) accelerator_healthy == 0)
   ), "severity", "1", "severity", "critical"), "severity", "2", "severity", "warning"), "severity", "3", "severity", "info"),
   "about", " ", "collector", "name", "bus_id", "pid", "lacks", "reason", "code", "reading", "of", "link", "port", "memory", "type", "state", "direction", "lane", "sensor", "udie", "rail", "slice", "engine", "clock", "event", "kind", "pod")`).
-		Height(6)
+		Height(5)
 }
 
 // temperatureNow is coloured where the alerts of the card's vendor come. A table could not be coloured so: its cells do not
@@ -130,8 +130,10 @@ func cardLoad() []panel {
 			overTime(`max by (clock) (accelerator_clock_max_hertz{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "{{clock}} rated", dashed()...)).
 			Min(0),
 		stateTimeline("What holds the clock down", "Reasons that mx-smi calls active, without those that are no trouble (idle, low_usage and applications_limit). over_power is normal at full load, and heat never is. npu-smi tells no reasons.",
-			[]dashboard.ValueMapping{saying("1", "active", "orange"), saying("0", "no", "transparent")},
-			overTime(`max by (reason) (accelerator_throttled{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",reason!~"idle|low_usage|applications_limit"})`, "{{reason}}")).
+			[]dashboard.ValueMapping{saying("1", "active", "orange"), saying("0", "no", "transparent"), saying("-1", "the tool tells no reasons", gray)},
+			overTime(`max by (reason) (accelerator_throttled{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",reason!~"idle|low_usage|applications_limit"})`, "{{reason}}"),
+			// Grafana 9.3 has no words of ours for a timeline without states.
+			overTime(`-1 * max(accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}) unless on () count_over_time(accelerator_throttled{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[$__range] @ end())`, "not told")).
 			Span(8),
 	}
 }

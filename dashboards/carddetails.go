@@ -1,7 +1,8 @@
 package dashboards
 
 // What the deeper commands tell of a card. Not every tool and card tells all of it: the rows are folded, and ask nothing
-// until they are opened. Counters of Ascend are polled each minute: rates over less than 5 would fall to 0 in between.
+// until they are opened. Counters of Ascend are polled each minute: rates over less than 5 would fall to 0 in between. Of 5
+// minutes a scrape sees four polls or five: traffic is the mean of a minute of rates, which would dip by a fifth in each.
 
 func cardErrors() []panel {
 	return []panel{
@@ -48,8 +49,8 @@ func cardLinks() []panel {
 			value("Most lanes", `max by (instance, device) (accelerator_pcie_link_width_max{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)),
 		).Span(12).Height(6).NoValue("not reported"),
 		timeSeries("Traffic", "Links to other cards together, the RoCE port, and PCIe as mx-smi prints it, by direction. A model is loaded, or memory is swapped, over PCIe.", bytesPerSec,
-			overTime(`sum by (direction) (rate(accelerator_link_bytes_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[5m]))`, "cards {{direction}}"),
-			overTime(`sum by (direction) (rate(accelerator_network_bytes_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[5m]))`, "network {{direction}}"),
+			overTime(`avg_over_time((sum by (direction) (rate(accelerator_link_bytes_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[5m])))[1m:15s])`, "cards {{direction}}"),
+			overTime(`avg_over_time((sum by (direction) (rate(accelerator_network_bytes_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[5m])))[1m:15s])`, "network {{direction}}"),
 			overTime(`max by (direction) (accelerator_pcie_bytes_per_second{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "PCIe {{direction}}")).
 			Span(12).Height(6).Min(0),
 	}

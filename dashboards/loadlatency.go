@@ -73,7 +73,7 @@ func loadLatencyNow() []panel {
 
 // servingTable has the cards that serve, those that need a look first.
 func servingTable() panel {
-	return rowsOf("Cards that serve", "Cards known to serve the chosen targets; where none is known, all cards of the exporter that probes. Unhealthy ones first. Process: the share of the CPUs of the process on the card that are on the card's NUMA node; near is all of them, far is none.",
+	return rowsOf("Cards that serve", "Cards known to serve the chosen targets; where none is known, all cards of the exporter that probes. Unhealthy ones first. CPUs of its process: how many of those that the process on the card may use are of the card's NUMA node.",
 		value("Health", `min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
   or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
   or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, append(mapped(healthy()...), width(90))...),
@@ -86,9 +86,9 @@ func servingTable() panel {
 		value("Memory", `max by (job, instance, vendor, device) (accelerator_memory_used_bytes{job=~"$job",instance=~"$instance",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
   or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
   or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, gaugeCell("green", full()...)...),
-		value("Process", `min by (job, instance, vendor, device) (accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
+		value("CPUs of its process", `min by (job, instance, vendor, device) (accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
   or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
-  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, append(mapped(saying("0", "far", "red"), saying("1", "near", "green")), unitOf(ratio), whole(), colored("orange"), width(80))...),
+  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, append(mapped(saying("0", "of another node", "red"), saying("1", "of its node", "green")), unitOf(ratio), whole(), colored("orange"), width(160))...),
 	).Height(9).SortBy(ascending("Health"))
 }
 
@@ -171,8 +171,9 @@ func serverFigures() []panel {
 			overTime(`target:accelerator_joules_per_output_token:ratio_rate15m{job=~"$job",instance=~"$instance",target=~"$target"}`, "{{instance}} {{target}}"),
 			overTime(`target:accelerator_cost_per_million_output_tokens:ratio_rate15m{job=~"$job",instance=~"$instance",target=~"$target"}`, "cost of a million {{instance}} {{target}}", dashed(unitOf(count), property{Id: "custom.axisPlacement", Value: "right"})...)).
 			Min(0).NoValue("no power and server are known of a target, or Prometheus lacks the recording rules"),
-		logSeries("Time in the queue", "How long requests waited in vLLM before they were run: what an overloaded server adds to the time to first token. The mean, since vLLM's first bucket ends at 0.3 s.",
-			overTime(`sum(rate(vllm:request_queue_time_seconds_sum{instance=~"$server"}[$window])) / (sum(rate(vllm:request_queue_time_seconds_count{instance=~"$server"}[$window])) > 0)`, "mean")),
+		timeSeries("Time in the queue", "How long requests waited in vLLM before they were run: what an overloaded server adds to the time to first token. The mean, since vLLM's first bucket ends at 0.3 s.", seconds,
+			overTime(`sum(rate(vllm:request_queue_time_seconds_sum{instance=~"$server"}[$window])) / (sum(rate(vllm:request_queue_time_seconds_count{instance=~"$server"}[$window])) > 0)`, "mean")).
+			Min(0).NoValue(none),
 		timeSeries("Finish reasons", "Requests that ended, each second, by why: stop (the model ended), length (max_tokens), abort (the client went away), and others of newer versions.", reqPerS,
 			overTime(`sum by (finished_reason) (rate(vllm:request_success_total{instance=~"$server"}[$window])) > 0`, "{{finished_reason}}")).
 			Min(0).Stacking(stacked()).FillOpacity(30).NoValue(none).

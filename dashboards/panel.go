@@ -25,7 +25,7 @@ const (
 	bytesPerSec  = "Bps"
 	bitsPerSec   = "bps"
 	hertz        = "hertz"
-	eventsPerSec = "eps"
+	eventsPerSec = "suffix: /s"
 )
 
 // timeSeries draws lines, a third of the width, on a linear axis.
