@@ -23,7 +23,9 @@ func pages(t *testing.T) {
 	var mutex sync.Mutex
 	var sent []string
 	webhook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		var message struct{ Alerts []received }
+		var message struct {
+			Alerts []struct{ Labels map[string]string }
+		}
 		if err := json.NewDecoder(r.Body).Decode(&message); err != nil {
 			t.Error(err)
 		}
