@@ -78,7 +78,9 @@ func TestHostOfEndpoint(t *testing.T) {
 			}
 		}
 	}
-	rulesTest(t, promtools(t), twoRuns+`      - {series: 'accelerator_exporter_build_info{job="j",instance="e:10068"}', values: '1x10'}
+	rulesTest(t, promtools(t), `
+      - {series: 'accelerator_bench_requests_total{instance="g",target="e:8000",model="m",step="1"}', values: '1x10'}
+      - {series: 'accelerator_exporter_build_info{job="j",instance="e:10068"}', values: '1x10'}
       - {series: 'accelerator_exporter_build_info{job="j",instance="f:10068"}', values: '1x10'}
 `, filled("group by (instance) ("+expr+")"), "9m", "          - {labels: '{instance=\"e:10068\"}', value: 1}\n")
 }
