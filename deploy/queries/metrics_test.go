@@ -93,7 +93,11 @@ func (m Metrics) addExposition(text []byte) error {
 		if entry == textparse.EntrySeries {
 			var l labels.Labels
 			p.Labels(&l)
-			m.add(l.Get(model.MetricNameLabel), l)
+			name := l.Get(model.MetricNameLabel)
+			m.add(name, l)
+			if native, ok := strings.CutSuffix(name, "_bucket"); ok && strings.HasPrefix(name, "accelerator_") {
+				m.add(native, l)
+			}
 		}
 	}
 }
