@@ -8,10 +8,9 @@ func benchmark() page {
 			datasourceVariable(), hidden(jobVariable()),
 			many("generator", "Load generator", `label_values(accelerator_bench_requests_total, instance)`),
 			many("endpoint", "Endpoint", `label_values(accelerator_bench_requests_total{instance=~"$generator"}, target)`),
-			serverVariable(serversOfBench), instanceVariable(),
+			serverVariable(serversOfBench), found("instance", "Host", hostsOfBench),
 		},
-		scope:       "${instance:queryparam}",
-		annotations: []annotation{loadTests(`max by (target, model, step) (accelerator_bench_phase{instance=~"$generator",target=~"$endpoint"})`)},
+		scope: "${instance:queryparam}",
 		rows: []row{
 			shown("Progress", append(benchProgress(), benchSteps())...),
 			shown("Load", benchLoad()...),
@@ -23,24 +22,37 @@ func benchmark() page {
 // serversOfBench are the vLLM servers under load: those scraped at its address, or whose label "target" names it.
 const serversOfBench = `vllm:num_requests_running and on (instance) label_replace(last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range]), "instance", "$1", "target", "(.+)") or vllm:num_requests_running and on (target) last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range])`
 
+// hostsOfBench are the hosts under load: those at the address of an endpoint; else those that probe one; else all.
+const hostsOfBench = `(label_replace(accelerator_exporter_build_info{job=~"$job"}, "host", "$1", "instance", "(.+?)(:[0-9]+)?") and on (host) label_replace(last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range]), "host", "$1", "target", "(.+?)(:[0-9]+)?")) or on () (accelerator_exporter_build_info{job=~"$job"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job"} and on (target) last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range]))) or on () accelerator_exporter_build_info{job=~"$job"}`
+
+// benchProgress is of the latest run: what was scraped within the last seconds in which any was. Those before have their
+// rows in the table.
 func benchProgress() []panel {
 	return []panel{
-		statPanel("Requests over", "Requests that have ended, successful or failed, of all runs in the time range. Where one load generator repeats a step, at the same endpoint and with the same model, the later run counts.", count, "no run",
-			now(`sum(last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range]))`, "")).
+		statPanel("Requests", "Requests of the latest run that have ended, successful or failed, of all its steps and load generators.", count, "no run",
+			now(`sum(last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range])
+  and on (instance, target, model, step) (max_over_time(timestamp(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"})[$__range:5s])
+    > on () group_left () max(max_over_time(timestamp(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"})[$__range:5s])) - 15))`, "")).
 			Span(8).ColorScheme(blue()),
-		statPanel("Failed", "Share of the requests that failed.", ratio, "no run",
-			now(`sum(last_over_time(accelerator_bench_failures_total{instance=~"$generator",target=~"$endpoint"}[$__range])) / (sum(last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range])) > 0)`, "")).
+		statPanel("Failed", "Share of the latest run's requests that failed.", ratio, "no run",
+			now(`sum(last_over_time(accelerator_bench_failures_total{instance=~"$generator",target=~"$endpoint"}[$__range])
+  and on (instance, target, model, step) (max_over_time(timestamp(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"})[$__range:5s])
+    > on () group_left () max(max_over_time(timestamp(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"})[$__range:5s])) - 15))
+  / (sum(last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range])
+  and on (instance, target, model, step) (max_over_time(timestamp(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"})[$__range:5s])
+    > on () group_left () max(max_over_time(timestamp(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"})[$__range:5s])) - 15)) > 0)`, "")).
 			Span(8).Thresholds(thresholds("green", step{0.001, "orange"}, step{0.01, "red"})),
-		statPanel("Client lag against gaps", "How late the load generator reads what has arrived (p99), as a share of the median gap between chunks, in the worst step. Above 5 % its machine is too busy to tell small differences.", ratio, "no run",
-			now(`max(histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_client_lag_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range])))
-  / histogram_quantile(0.5, sum by (target, model, step, le) (last_over_time(accelerator_bench_inter_token_latency_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range]))))`, "")).
-			Span(8).Thresholds(thresholds("green", step{0.05, "orange"}, step{0.2, "red"})),
+		statPanel("Client lag against gaps", "How late the load generator reads what has arrived, on the mean, as a share of the median gap between chunks, in the worst step; 0 where it is a millisecond or less. Orange: above 5 %. The report warns of it only where the kernel did not tell when data arrived.", ratio, "no run",
+			now(`max((sum by (target, model, step) (last_over_time(accelerator_bench_client_lag_seconds_sum{instance=~"$generator",target=~"$endpoint"}[$__range])) / (sum by (target, model, step) (last_over_time(accelerator_bench_client_lag_seconds_count{instance=~"$generator",target=~"$endpoint"}[$__range])) > 0) > 0.001
+    or 0 * sum by (target, model, step) (last_over_time(accelerator_bench_client_lag_seconds_count{instance=~"$generator",target=~"$endpoint"}[$__range])))
+  / (histogram_quantile(0.5, sum by (target, model, step, le) (last_over_time(accelerator_bench_inter_token_latency_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range]))) > 0))`, "")).
+			Span(8).Thresholds(thresholds("green", step{0.05, "orange"})),
 	}
 }
 
 // benchSteps is the report's table while the run goes on. Counters start with the step, and end with the run.
 func benchSteps() panel {
-	return rowsOf("Steps", "Each step so far, the whole step with its ramp and drain: quantiles from the histograms' buckets, successful requests a second, and output tokens a second. Several load generators are added up. Where one of them repeats a step, at the same endpoint and with the same model, the later run counts. The report of the run has exact figures.",
+	return rowsOf("Steps", "Each step so far, the whole step with its ramp and drain: quantiles from native histograms (Prometheus 3), which are exact to a tenth, else from buckets, successful requests a second, and output tokens a second. Several load generators are added up. Where one of them repeats a step, at the same endpoint and with the same model, the later run counts. No latency: no request of the step succeeded. The report of the run has exact figures.",
 		label("target", "Endpoint", width(150)),
 		label("model", "Model"),
 		label("step", "Step"),
@@ -48,12 +60,18 @@ func benchSteps() panel {
 		value("Failed", `sum by (target, model, step) (last_over_time(accelerator_bench_failures_total{instance=~"$generator",target=~"$endpoint"}[$__range])) / (sum by (target, model, step) (last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range])) > 0)`, unitOf(ratio), width(70)),
 		value("Requests/s", `sum by (target, model, step) (last_over_time(accelerator_bench_request_duration_seconds_count{instance=~"$generator",target=~"$endpoint"}[$__range]) / (last_over_time(accelerator_bench_step_seconds{instance=~"$generator",target=~"$endpoint"}[$__range]) > 0))`, unitOf(plain), width(95)),
 		value("Output tokens/s", `sum by (target, model, step) (last_over_time(accelerator_bench_output_tokens_total{instance=~"$generator",target=~"$endpoint"}[$__range]) / (last_over_time(accelerator_bench_step_seconds{instance=~"$generator",target=~"$endpoint"}[$__range]) > 0))`, unitOf(plain), width(125)),
-		value("TTFT p50", `histogram_quantile(0.5, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_to_first_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range])))`, unitOf(seconds), width(90)),
-		value("TTFT p99", `histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_to_first_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range])))`, unitOf(seconds), width(90)),
-		value("TPOT p50", `histogram_quantile(0.5, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_per_output_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range])))`, unitOf(seconds), width(90)),
-		value("TPOT p99", `histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_per_output_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range])))`, unitOf(seconds), width(90)),
-		value("Whole p99", `histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_request_duration_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range])))`, unitOf(seconds), width(90)),
-		value("Began", `1000 * min by (target, model, step) (min_over_time(timestamp(accelerator_bench_phase{instance=~"$generator",target=~"$endpoint"})[$__range:5s]))`, unitOf("time:HH:mm:ss"), width(90)),
+		value("TTFT p50", `histogram_quantile(0.5, sum by (target, model, step) (last_over_time(accelerator_bench_time_to_first_token_seconds{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0
+  or histogram_quantile(0.5, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_to_first_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0`, unitOf(seconds), width(90)),
+		value("TTFT p99", `histogram_quantile(0.99, sum by (target, model, step) (last_over_time(accelerator_bench_time_to_first_token_seconds{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0
+  or histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_to_first_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0`, unitOf(seconds), width(90)),
+		value("TPOT p50", `histogram_quantile(0.5, sum by (target, model, step) (last_over_time(accelerator_bench_time_per_output_token_seconds{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0
+  or histogram_quantile(0.5, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_per_output_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0`, unitOf(seconds), width(90)),
+		value("TPOT p99", `histogram_quantile(0.99, sum by (target, model, step) (last_over_time(accelerator_bench_time_per_output_token_seconds{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0
+  or histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_per_output_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0`, unitOf(seconds), width(90)),
+		value("Duration p99", `histogram_quantile(0.99, sum by (target, model, step) (last_over_time(accelerator_bench_request_duration_seconds{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0
+  or histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_request_duration_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0`, unitOf(seconds), width(110)),
+		value("Began", `1000 * (min by (target, model, step) (min_over_time(timestamp(accelerator_bench_phase{instance=~"$generator",target=~"$endpoint"})[$__range:5s]))
+  or min by (target, model, step) (min_over_time(timestamp(accelerator_bench_phase{instance=~"$generator",target=~"$endpoint"})[12h:15s])) and on (target, model, step) last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range]))`, unitOf("time:HH:mm:ss"), width(90)),
 	).Height(12).NoValue("no run").SortBy(ascending("Began"))
 }
 
@@ -74,8 +92,8 @@ func benchLoad() []panel {
 			overTime(`sum(rate(accelerator_bench_output_tokens_total{instance=~"$generator",target=~"$endpoint"}[$__rate_interval]))`, "output"),
 			overTime(`sum(rate(accelerator_bench_prompt_tokens_total{instance=~"$generator",target=~"$endpoint"}[$__rate_interval]))`, "prompt")).
 			Min(0).NoValue("no run"),
-		timeSeries("Failed requests by reason", "Share of the ended requests that failed for this reason.", ratio,
-			overTime(`sum by (reason) (rate(accelerator_bench_failures_total{instance=~"$generator",target=~"$endpoint"}[$__rate_interval])) / on () group_left () sum(rate(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__rate_interval])) > 0`, "{{reason}}")).
+		ofReasons(timeSeries("Failed requests by reason", "Share of the ended requests that failed for this reason.", ratio,
+			overTime(`sum by (reason) (rate(accelerator_bench_failures_total{instance=~"$generator",target=~"$endpoint"}[$__rate_interval])) / on () group_left () sum(rate(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__rate_interval])) > 0`, "{{reason}}"))).
 			Stacking(stacked()).FillOpacity(40).NoValue("no request failed"),
 		cardLines("Utilization of cards", "All cards of the chosen hosts: choose the one under load.", ratio,
 			`avg(accelerator_utilization_ratio{job=~"$job",instance=~"$instance"})`,

@@ -9,31 +9,36 @@ func card() page {
 		variables: []variable{
 			datasourceVariable(), jobVariable(), hidden(instanceVariable()),
 			hidden(many("vendor", "Vendors", `label_values(accelerator_info, vendor)`)),
-			one("host", "Host", `label_values(accelerator_info{job=~"$job",instance=~"$instance"}, instance)`),
-			one("maker", "Vendor", `label_values(accelerator_info{job=~"$job",instance=~"$host",vendor=~"$vendor"}, vendor)`),
-			one("card", "Card", `label_values(accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker"}, device)`),
+			one("host", "Host", `label_values({__name__=~"accelerator_info|accelerator_device_missing_info",job=~"$job",instance=~"$instance"}, instance)`),
+			one("maker", "Vendor", `label_values({__name__=~"accelerator_info|accelerator_device_missing_info",job=~"$job",instance=~"$host",vendor=~"$vendor"}, vendor)`),
+			one("card", "Card", `label_values({__name__=~"accelerator_info|accelerator_device_missing_info",job=~"$job",instance=~"$host",vendor=~"$maker"}, device)`),
 		},
-		scope:       "var-instance=${host:percentencode}",
-		annotations: []annotation{alertMarks(`max by (severity) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity!="info",job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`)},
+		scope: "var-instance=${host:percentencode}",
 		rows: []row{
 			{panels: append([]panel{cardAlerts()}, cardNow()...)},
 			shown("Load", cardLoad()...),
 			shown("Processes and endpoints", cardProcesses(), cardTargets()),
 			folded("Memory and hardware errors", cardErrors()...),
 			folded("Links, network and optics", append(cardLinks(), cardNetwork()...)...),
-			folded("Engines, and slices (MetaX sGPU)", cardEngines(), cardSlices()),
+			folded("Engines and slices", cardEngines(), cardSlices()),
 		},
 	}
 }
 
-// cardAlerts stands first, since a card that its tool calls healthy may have alerts.
+// cardAlerts stands first, since a card that its tool calls healthy may have alerts. One of the host or the vendor, without a
+// card, may be what is wrong with this one.
 func cardAlerts() panel {
-	return alertTable(`label_join(
-  3 * ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="critical",job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}
-    or 2 * ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="warning",job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}
-    or ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="info",job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"},
-  "about", " ", "pid", "lacks", "reason", "code", "reading", "of", "link", "port", "memory", "type", "state", "direction", "lane", "sensor", "udie", "rail", "slice", "engine", "clock", "event", "kind", "pod")`).
-		Height(7)
+	return alertTable(`label_join(label_replace(label_replace(label_replace(1000 * (
+      topk(200, ALERTS_FOR_STATE{alertname=~"Accelerator.+",alertname!="AcceleratorCardsMissing",severity="critical",job=~"$job",instance=~"$host",vendor=~"$maker|",device=~"$card|",collector=~"$maker|",target=""} and ignoring (alertstate) ALERTS{alertstate="firing"})
+    or topk(100, ALERTS_FOR_STATE{alertname=~"Accelerator.+",alertname!="AcceleratorCardsMissing",severity="warning",job=~"$job",instance=~"$host",vendor=~"$maker|",device=~"$card|",collector=~"$maker|",target=""} and ignoring (alertstate) ALERTS{alertstate="firing"})
+    or topk(50, ALERTS_FOR_STATE{alertname=~"Accelerator.+",alertname!="AcceleratorCardsMissing",severity="info",job=~"$job",instance=~"$host",vendor=~"$maker|",device=~"$card|",collector=~"$maker|",target=""} and ignoring (alertstate) ALERTS{alertstate="firing"})
+    or (ALERTS_FOR_STATE{alertname="AcceleratorCardsMissing",job=~"$job",instance=~"$host",vendor=~"$maker"} and ignoring (alertstate) ALERTS{alertstate="firing"})
+      * on (job, instance, vendor) group_right (alertname, severity) (accelerator_device_missing_info{job=~"$job",instance=~"$host",vendor=~"$maker"} unless on (job, instance, vendor, device) accelerator_healthy == 0)
+    or ALERTS_FOR_STATE{alertname="AcceleratorCardsMissing",job=~"$job",instance=~"$host",vendor=~"$maker"} and ignoring (alertstate) ALERTS{alertstate="firing"}
+      unless on (job, instance, vendor) (accelerator_device_missing_info{job=~"$job",instance=~"$host",vendor=~"$maker"} unless on (job, instance, vendor, device) accelerator_healthy == 0)
+  ), "severity", "1", "severity", "critical"), "severity", "2", "severity", "warning"), "severity", "3", "severity", "info"),
+  "about", " ", "collector", "name", "bus_id", "pid", "lacks", "reason", "code", "reading", "of", "link", "port", "memory", "type", "state", "direction", "lane", "sensor", "udie", "rail", "slice", "engine", "clock", "event", "kind", "pod")`).
+		Height(5)
 }
 
 // temperatureNow is coloured where the alerts of the card's vendor come. A table could not be coloured so: its cells do not
@@ -62,9 +67,10 @@ func temperatureNow() panel {
 
 func cardNow() []panel {
 	return []panel{
-		statPanel("Health", "What the vendor's tool says. Unhealthy: take the card out of service; state and reason are below.", plain, "not reported",
-			now(`min(accelerator_healthy{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "")).
-			Mappings(append(healthy(), absent("not reported"))).ColorMode("background"),
+		statPanel("Health", "What the vendor's tool says. Unhealthy: take the card out of service; state and reason are below. Missing: the tool answers, and its table lacks the card.", plain, "not reported",
+			now(`-1 * max(accelerator_device_missing_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"} unless on (job, instance, vendor, device) accelerator_healthy == 0)
+  or min(accelerator_healthy{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "")).
+			Mappings(append(healthy(), saying("-1", "missing", "red"), absent("not reported"))).ColorMode("background"),
 		statPanel("Utilization", "Share of the time in which the card computed, as the tool prints it. On Ascend under vNPU the tool prints 0 whatever runs.", ratio, "not reported",
 			now(`max(accelerator_utilization_ratio{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "")).
 			Decimals(0).ColorScheme(blue()),
@@ -75,23 +81,31 @@ func cardNow() []panel {
 		statPanel("Memory in use", "By kind of memory of the card, the driver's own included. A model server takes most of it at its start.", ratio, "not reported",
 			now(`max by (type) (accelerator_memory_used_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "{{type}}")).
 			Decimals(0).Thresholds(thresholds("green", full()...)),
-		statPanel("Last good poll", "Age of the newest figures from the vendor's tool. It should stay under a few polling intervals; after 40 s, with the usual interval, the card's series end.", seconds, "not reported",
-			now(`max(time() - accelerator_collector_last_success_timestamp_seconds{job=~"$job",instance=~"$host",collector=~"$maker"})`, "")).
-			Mappings([]dashboard.ValueMapping{never(), absent("not reported")}).Thresholds(thresholds("green", step{40, "orange"}, step{120, "red"})),
-		rowsOf("Identity and versions", "What to give to the vendor's support, what to look for in the rack, and the NUMA node where the process that feeds the card should run. Empty fields are not printed by the tool.",
+		statPanel("Last seen", "Age of the newest figures of the card; of a card that is gone, since when. It should stay under a few polling intervals; after 40 s, with the usual interval, the card's series end.", seconds, "not in this range",
+			now(`max(time() - accelerator_collector_last_success_timestamp_seconds{job=~"$job",instance=~"$host",collector=~"$maker"} and on (job, instance) accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})
+  or time() - max(max_over_time(timestamp(accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})[$__range:1m]))`, "")).
+			Mappings([]dashboard.ValueMapping{never(), absent("not in this range")}).Thresholds(thresholds("green", step{40, "orange"}, step{120, "red"})),
+		rowsOf("Identity and versions", "What to give to the vendor's support, what to look for in the rack, and the NUMA node where the process that feeds the card should run. Each is the last that was known in the time range, also of a card that is gone. Empty fields are not printed by the tool.",
 			label("instance", ""), label("device", ""),
-			labelFrom("name", "Model", `accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, width(120)),
-			label("bus_id", "Bus", width(110)), label("uuid", "UUID", width(320)), label("board", "Board"), label("npu", "NPU", width(50)), label("chip", "Chip", width(50)),
+			labelFrom("name", "Model", `topk(1, max by (instance, device, name, bus_id, npu, chip) (max_over_time(timestamp(accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})[$__range:1m])))
+  or on (instance, device) group by (instance, device, name, bus_id) (accelerator_device_missing_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, width(120)),
+			label("bus_id", "Bus", width(110)),
+			labelFrom("uuid", "UUID", `topk(1, max by (instance, device, uuid) (max_over_time(timestamp(accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",uuid!=""})[$__range:1m])))
+  or on (instance, device) group by (instance, device, uuid) (accelerator_device_missing_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",uuid!=""})`, width(320)),
+			labelFrom("board", "Board", `topk(1, max by (instance, device, board) (max_over_time(timestamp(accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",board!=""})[$__range:1m])))`),
+			label("npu", "NPU", width(50)), label("chip", "Chip", width(50)),
 			value("NUMA node", `max by (instance, device) (accelerator_numa_node{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain), width(95)),
 			labelFrom("cpus", "CPUs beside it", `accelerator_cpu_affinity_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, width(130)),
 			labelFrom("tool_version", "Tool", `accelerator_tool_info{job=~"$job",instance=~"$host",vendor=~"$maker"}`),
 			label("driver_version", "Driver"), label("runtime_version", "Runtime"), label("firmware_version", "Firmware"),
 		).Height(4),
-		stateTimeline("Health over time", "The first row is the verdict, the others are the states and reasons as the tool printed them. A gap is time in which the card was not listed, or the host could not be scraped.",
-			append(healthy(), saying("2", "printed", "blue")),
+		stateTimeline("Health over time", "The first row is the verdict, then come the states and reasons as the tool printed them, and alerts. A gap is time in which the card was not listed, or the host could not be scraped.",
+			append(append(healthy(), saying("2", "printed", "blue")), alertStates()...),
 			overTime(`min(accelerator_healthy{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "health"),
-			overTime(`2 * max by (state, reason) (accelerator_health_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "{{state}} {{reason}}")).
-			Height(5),
+			overTime(`2 * max by (state, reason) (accelerator_health_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "{{state}} {{reason}}"),
+			overTime(`-3 * max by (alertname) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="critical",job=~"$job",instance=~"$host",vendor=~"$maker|",device=~"$card|",collector=~"$maker|",target=""})`, "{{alertname}}"),
+			overTime(`-2 * max by (alertname) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="warning",job=~"$job",instance=~"$host",vendor=~"$maker|",device=~"$card|",collector=~"$maker|",target=""})`, "{{alertname}}")).
+			Height(6),
 	}
 }
 
@@ -116,8 +130,10 @@ func cardLoad() []panel {
 			overTime(`max by (clock) (accelerator_clock_max_hertz{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "{{clock}} rated", dashed()...)).
 			Min(0),
 		stateTimeline("What holds the clock down", "Reasons that mx-smi calls active, without those that are no trouble (idle, low_usage and applications_limit). over_power is normal at full load, and heat never is. npu-smi tells no reasons.",
-			[]dashboard.ValueMapping{saying("1", "active", "orange"), saying("0", "no", "transparent")},
-			overTime(`max by (reason) (accelerator_throttled{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",reason!~"idle|low_usage|applications_limit"})`, "{{reason}}")).
+			[]dashboard.ValueMapping{saying("1", "active", "orange"), saying("0", "no", "transparent"), saying("-1", "the tool tells no reasons", gray)},
+			overTime(`max by (reason) (accelerator_throttled{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",reason!~"idle|low_usage|applications_limit"})`, "{{reason}}"),
+			// Grafana 9.3 has no words of ours for a timeline without states.
+			overTime(`-1 * max(accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}) unless on () count_over_time(accelerator_throttled{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[$__range] @ end())`, "not told")).
 			Span(8),
 	}
 }

@@ -1,7 +1,8 @@
 package dashboards
 
 // What the deeper commands tell of a card. Not every tool and card tells all of it: the rows are folded, and ask nothing
-// until they are opened. Counters of Ascend are polled each minute: rates over less than 5 would fall to 0 in between.
+// until they are opened. Counters of Ascend are polled each minute: rates over less than 5 would fall to 0 in between. Of 5
+// minutes a scrape sees four polls or five: traffic is the mean of a minute of rates, which would dip by a fifth in each.
 
 func cardErrors() []panel {
 	return []panel{
@@ -48,8 +49,8 @@ func cardLinks() []panel {
 			value("Most lanes", `max by (instance, device) (accelerator_pcie_link_width_max{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)),
 		).Span(12).Height(6).NoValue("not reported"),
 		timeSeries("Traffic", "Links to other cards together, the RoCE port, and PCIe as mx-smi prints it, by direction. A model is loaded, or memory is swapped, over PCIe.", bytesPerSec,
-			overTime(`sum by (direction) (rate(accelerator_link_bytes_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[5m]))`, "cards {{direction}}"),
-			overTime(`sum by (direction) (rate(accelerator_network_bytes_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[5m]))`, "network {{direction}}"),
+			overTime(`avg_over_time((sum by (direction) (rate(accelerator_link_bytes_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[5m])))[1m:15s])`, "cards {{direction}}"),
+			overTime(`avg_over_time((sum by (direction) (rate(accelerator_network_bytes_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[5m])))[1m:15s])`, "network {{direction}}"),
 			overTime(`max by (direction) (accelerator_pcie_bytes_per_second{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "PCIe {{direction}}")).
 			Span(12).Height(6).Min(0),
 	}
@@ -57,9 +58,10 @@ func cardLinks() []panel {
 
 func cardNetwork() []panel {
 	return []panel{
-		rowsOf("Network ports", "Ports of the card as hccn_tool tells; udie and port are empty where a card has one. A port without cable is down, and that is normal. Times down: how often it lost its link in the time range.",
+		rowsOf("Network ports", "Ports of the card as hccn_tool tells; udie and port are empty where a card has one. Never up: not in the last 7 days, as a port without cable. Times down: how often it lost its link in the time range.",
 			label("instance", ""), label("device", ""), label("udie", "UDie"), label("port", "Port"),
-			value("Link", `max by (instance, device, udie, port) (accelerator_network_up{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, mapped(saying("1", "up", "green"), saying("0", "down", gray))...),
+			value("Link", `max by (instance, device, udie, port) (accelerator_network_up{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})
+  - (max by (instance, device, udie, port) (max_over_time(accelerator_network_up{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[7d])) == bool 0)`, mapped(saying("1", "up", "green"), saying("0", "down", "red"), saying("-1", "never up", gray))...),
 			value("Speed", `max by (instance, device, udie, port) (accelerator_network_speed_bits_per_second{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(bitsPerSec)),
 			value("Times down", `sum by (instance, device, udie, port) (increase(accelerator_network_link_changes_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",state="down"}[$__range]))`, someIsBad("orange")...),
 		).Span(12).NoValue("not reported"),

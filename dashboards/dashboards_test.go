@@ -2,6 +2,7 @@ package dashboards_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,12 +31,7 @@ type (
 		Links         []link
 		Templating    struct{ List []variable }
 		Panels        []panel
-		Annotations   struct{ List []annotation }
-	}
-	annotation struct {
-		Name, Expr, Step, TitleFormat, TextFormat string
-		Datasource                                source
-		Enable                                    bool
+		Annotations   struct{ List []any }
 	}
 	link struct {
 		Title, Type, URL      string
@@ -256,33 +252,20 @@ func TestOneAtATime(t *testing.T) {
 	}
 }
 
-// TestAnnotations: what fires and what is under load is marked on the time axes.
-func TestAnnotations(t *testing.T) {
-	want := map[string][]string{
-		"load-latency.json": {"Alerts", "Load tests"}, "fleet.json": {"Alerts"}, "card.json": {"Alerts"}, "benchmark.json": {"Load tests"}, "numa.json": nil,
+// TestAlertsOverTime: what fired and what was under load is a timeline with names, and no annotation, which snaps to its step.
+func TestAlertsOverTime(t *testing.T) {
+	for _, b := range boards(t) {
+		if len(b.Annotations.List) > 0 {
+			t.Errorf("%s has annotations", b.file)
+		}
+		first, second := b.Panels[0].GridPos, b.Panels[1]
+		if b.file == "load-latency.json" && (second.Type != "state-timeline" || second.GridPos.Y != first.Y+first.H || second.GridPos.H > 5 || !strings.Contains(second.Targets[2].Expr, "accelerator_bench_phase")) {
+			t.Errorf("under the first panel is %+v", second)
+		}
+		if shown := strings.Contains(fmt.Sprint(b.all()), "{{alertname}}"); shown != slices.Contains([]string{"load-latency.json", "fleet.json", "card.json"}, b.file) {
+			t.Errorf("%s shows alerts over time: %t", b.file, shown)
+		}
 	}
-	eachBoard(t, func(t *testing.T, b board) {
-		var names []string
-		for _, a := range b.Annotations.List {
-			names = append(names, a.Name)
-			// Grafana takes 100 samples: regions of alerts reach over the hour, those of load tests tell steps apart.
-			step := map[string]string{"Alerts": "5m", "Load tests": "1m"}[a.Name]
-			if !a.Enable || a.Datasource != usedSource || a.Step != step || a.TitleFormat == "" {
-				t.Errorf("annotation %+v", a)
-			}
-			if a.Name == "Alerts" && !strings.HasPrefix(a.Expr, "max by (severity) (ALERTS{") {
-				t.Errorf("many alerts are as many regions: %s", a.Expr)
-			}
-			for _, name := range references(a.Expr) {
-				if !slices.Contains(defined(b), name) {
-					t.Errorf("%s: $%s is not defined", a.Name, name)
-				}
-			}
-		}
-		if diff := cmp.Diff(want[b.file], names); diff != "" {
-			t.Errorf("want (-) and got (+) differ:\n%s", diff)
-		}
-	})
 }
 
 // TestGrid: panels have ids of their own and a place within the 24 columns, which no other has; those of a folded row are in it.

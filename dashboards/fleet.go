@@ -1,5 +1,7 @@
 package dashboards
 
+import "github.com/grafana/grafana-foundation-sdk/go/stat"
+
 func fleet() page {
 	return page{
 		uid: "accelerator-fleet", title: "Accelerators: fleet", refresh: "1m", from: "now-1h",
@@ -8,11 +10,10 @@ func fleet() page {
 			datasourceVariable(), jobVariable(), instanceVariable(),
 			many("vendor", "Vendor", `label_values(accelerator_info{job=~"$job",instance=~"$instance"}, vendor)`),
 		},
-		scope:       "${instance:queryparam}&${vendor:queryparam}",
-		annotations: []annotation{hostAlerts()},
+		scope: "${instance:queryparam}&${vendor:queryparam}",
 		rows: []row{
 			shown("Now", fleetNow()...),
-			shown("What needs a hand", hostAlertTable().Span(14).Height(15), worstCards()),
+			shown("What needs a hand", hostAlertTable(), worstCards()),
 			shown("Load and failures", fleetLines()...),
 			shown("Cards, hosts and targets", cardTable(), hostTable(), targetTable()),
 			folded("Cards by namespace", namespaceTable()),
@@ -30,54 +31,78 @@ func fleetNow() []panel {
 		statPanel("Exporters down", "Exporters that Prometheus cannot scrape: host off, service stopped, or port closed. Their cards are in no other figure here.", count, "no exporter",
 			now(`sum((up{job=~"$job",instance=~"$instance"} and on (job) last_over_time(accelerator_exporter_build_info{job=~"$job"}[$__range])) == bool 0)`, "")).
 			Span(3).Thresholds(thresholds("green", step{1, "red"})),
-		statPanel("Cards missing", "Cards expected and not in the tool's table, as AcceleratorCardsMissing counts them: all cards of a host whose tool fails, and MetaX cards that only mx-smi -L still lists. The table of hosts has them.", count, "no cards",
+		known(statPanel("Cards missing", "Cards expected that the last good poll lacks, as AcceleratorCardsMissing counts them: neither those of a host or tool that says nothing, nor those that the tool lists as unhealthy. Gray: not all cards are known.", count, "no cards",
 			now(`sum(clamp_min(max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
-  - (max by (job, instance, vendor) (accelerator_devices{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) or 0 * max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})), 0))`, "")).
-			Span(3).Thresholds(thresholds("green", step{1, "red"})),
-		statPanel("Cards unhealthy", "Cards in a state other than Available or OK. They stand first in the table of cards: take such a card out of service.", count, "not reported",
-			now(`sum(accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"} == bool 0)`, "")).
-			Span(3).Thresholds(thresholds("green", step{1, "red"})),
-		statPanel("Collectors failing", "Collectors whose last poll failed. While a vendor's fails its cards have no data after three intervals and a timeout. The collector containers does not count where the exporter has a PID namespace of its own.", count, "none",
-			now(`sum((accelerator_collector_success{job=~"$job",instance=~"$instance",collector=~"$vendor|numa|containers|allocations"} unless on (job, instance, collector) increase(accelerator_collector_failures_total{job=~"$job",instance=~"$instance",collector="containers",reason="unsupported"}[5m]) > 0) == bool 0)`, "")).
-			Span(3).Thresholds(thresholds("green", step{1, "red"})),
-		statPanel("Targets failing", "Probed endpoints that are stalled or failing. One that is busy is not.", count, "no probe",
-			now(`sum(accelerator_probe_state{job=~"$job",instance=~"$instance",state=~"stalled|failing"})`, "")).
-			Span(3).Thresholds(thresholds("green", step{1, "red"})),
+  - (max by (job, instance, vendor) (accelerator_devices{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
+    or 0 * max by (job, instance, vendor) (label_replace(increase(accelerator_collector_failures_total{job=~"$job",instance=~"$instance",reason="no_device"}[5m]) > 0, "vendor", "$1", "collector", "(.+)")))
+  - (count by (job, instance, vendor) (accelerator_device_missing_info{job=~"$job",instance=~"$instance",vendor=~"$vendor"} and on (job, instance, vendor, device) accelerator_healthy == 0)
+    or 0 * max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})), 0)) * on () group_left (known, what) (
+  label_replace(count_values("known", count(accelerator_info{job=~"$job",instance=~"$instance",vendor=~"$vendor"})), "what", "known", "", "") and on () (last_over_time(accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"}[$__range]) unless on (job, instance, vendor) accelerator_devices
+    or up{job=~"$job",instance=~"$instance"} == 0 and on (job) last_over_time(accelerator_exporter_build_info{job=~"$job"}[$__range]))
+  or on () label_replace(count_values("known", count(accelerator_info{job=~"$job",instance=~"$instance",vendor=~"$vendor"})), "what", "cards", "", ""))`, knownLegend))),
+		known(statPanel("Cards unhealthy", "Cards in a state other than Available or OK. They stand first in the table of cards: take such a card out of service. Gray: not all cards are known.", count, "not reported",
+			now(`sum(accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"} == bool 0) * on () group_left (known, what) (
+  label_replace(count_values("known", count(accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"})), "what", "known", "", "") and on () (last_over_time(accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"}[$__range]) unless on (job, instance, vendor) accelerator_devices
+    or up{job=~"$job",instance=~"$instance"} == 0 and on (job) last_over_time(accelerator_exporter_build_info{job=~"$job"}[$__range]))
+  or on () label_replace(count_values("known", count(accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"})), "what", "cards", "", ""))`, knownLegend))),
+		known(statPanel("Collectors failing", "Collectors whose last poll failed. While a vendor's fails its cards have no data after three intervals and a timeout. The collector containers does not count where the exporter has a PID namespace of its own. Gray: an exporter is down.", count, "none",
+			now(`sum((accelerator_collector_success{job=~"$job",instance=~"$instance",collector=~"$vendor|numa|containers|allocations"} unless on (job, instance, collector) increase(accelerator_collector_failures_total{job=~"$job",instance=~"$instance",collector="containers",reason="unsupported"}[5m]) > 0) == bool 0) * on () group_left (known, what) (
+  label_replace(count_values("known", count(accelerator_collector_success{job=~"$job",instance=~"$instance",collector=~"$vendor|numa|containers|allocations"})), "what", "known", "", "") and on () (up{job=~"$job",instance=~"$instance"} == 0 and on (job) last_over_time(accelerator_exporter_build_info{job=~"$job"}[$__range]))
+  or on () label_replace(count_values("known", count(accelerator_collector_success{job=~"$job",instance=~"$instance",collector=~"$vendor|numa|containers|allocations"})), "what", "collectors", "", ""))`, knownLegend))),
+		known(statPanel("Targets failing", "Probed endpoints that are stalled or failing. One that is busy is not. Gray: an exporter is down.", count, "no probe",
+			now(`sum(accelerator_probe_state{job=~"$job",instance=~"$instance",state=~"stalled|failing"}) * on () group_left (known, what) (
+  label_replace(count_values("known", count(accelerator_probe_state{job=~"$job",instance=~"$instance",state="ok"})), "what", "known", "", "") and on () (up{job=~"$job",instance=~"$instance"} == 0 and on (job) last_over_time(accelerator_exporter_build_info{job=~"$job"}[$__range]))
+  or on () label_replace(count_values("known", count(accelerator_probe_state{job=~"$job",instance=~"$instance",state="ok"})), "what", "targets", "", ""))`, knownLegend))),
 		alertCount().Span(6),
 	}
 }
 
-// worstCards has as many rows as its height holds.
+// knownLegend says of how many a figure is, and whether these are all.
+const knownLegend = "of {{known}} {{what}}"
+
+// known counts what is wrong: none is good news only where all is known.
+func known(p *stat.PanelBuilder) *stat.PanelBuilder {
+	return p.Span(3).TextMode("value_and_name").Thresholds(thresholds("green", step{1, "red"})).
+		OverrideByRegexp(".* known", []property{colored(gray, step{1, "red"})})
+}
+
+// worstCards has as many rows as its height holds. Their order is that of their labels, hence a_rank: three digits, the
+// lowest of cards that were unhealthy, then of those that were not listed. A restart of the exporter is within the last 1 %.
 func worstCards() panel {
-	return stateTimeline("Health of the worst cards", "The 20 cards that were healthy for the smallest share of the time range. A gap is a card that was not listed, or a host that could not be scraped. A click leads to the card.",
-		healthy(),
-		overTime(`min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) and on (job, instance, vendor, device)
-  bottomk(20, sum_over_time((min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))[$__range:$__interval] @ end())
-    / on (job, instance) group_left () count_over_time((group by (job, instance) (up{job=~"$job",instance=~"$instance"}))[$__range:$__interval] @ end()))`, cardLegend)).
-		Span(10).Height(15).MaxDataPoints(300).DataLinks(toCardOfSeries())
+	return stateTimeline("Health of the worst cards", "Up to 20 cards that were unhealthy in the time range, or not listed for more than 1 % of it, the worst first; below, when alerts fired. A gap is a card that was not listed, or a host that could not be scraped. A click leads to the card.",
+		append(healthy(), alertStates()...),
+		overTime(`min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) * on (job, instance, vendor, device) group_left (a_rank)
+  count_values by (job, instance, vendor, device) ("a_rank", floor(550 + 449 * bottomk(20, sum_over_time((min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))[$__range:$__interval] @ end()) / on (job, instance) group_left () count_over_time((group by (job, instance) (up{job=~"$job",instance=~"$instance"}))[$__range:$__interval] @ end())
+    - 1 + min_over_time((min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))[$__range:$__interval] @ end()) < 0.99)))`, cardLegend),
+		overTime(`min(accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) unless on () (sum_over_time((min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))[$__range:$__interval] @ end()) / on (job, instance) group_left () count_over_time((group by (job, instance) (up{job=~"$job",instance=~"$instance"}))[$__range:$__interval] @ end())
+    - 1 + min_over_time((min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))[$__range:$__interval] @ end()) < 0.99)`, "all healthy"),
+		overTime(`-3 * max by (alertname) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="critical",job=~"$job",instance=~"$instance"})`, "{{alertname}}"),
+		overTime(`-2 * max by (alertname) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="warning",job=~"$job",instance=~"$instance"})`, "{{alertname}}")).
+		Span(24).Height(9).MaxDataPoints(300).DataLinks(toCardOfSeries()).
+		OverrideByRegexp("all healthy|Accelerator.*", []property{noLink()})
 }
 
 func fleetLines() []panel {
 	return []panel{
-		timeSeries("Utilization", "Mean of a vendor's cards, and the share of them that do nothing (less than 5 %). Many idle beside a high mean: the work is spread unevenly.", ratio,
+		ofVendors(timeSeries("Utilization", "Mean of a vendor's cards, and the share of all chosen cards that do nothing (less than 5 %). Many idle beside a high mean: the work is spread unevenly.", ratio,
 			overTime(`avg by (vendor) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, "{{vendor}} mean"),
-			overTime(`avg by (vendor) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"} < bool 0.05)`, "{{vendor}} idle cards", dashed()...)).
+			overTime(`avg(accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"} < bool 0.05)`, "idle cards", dashed(colorOf("text"))...))).
 			MaxDataPoints(300),
-		timeSeries("Power", "Sum over a vendor's cards, and the sum of the limits of those that print one (MetaX from mx-smi 2.1.12). Plan feeds and cooling by the limit, not by the load of a day.", watts,
+		ofVendors(timeSeries("Power", "Sum over a vendor's cards, and the sum of the limits of those that print one (MetaX from mx-smi 2.1.12). Plan feeds and cooling by the limit, not by the load of a day.", watts,
 			overTime(`sum by (vendor) (accelerator_power_watts{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, "{{vendor}}"),
-			overTime(`sum by (vendor) (accelerator_power_limit_watts{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, "{{vendor}} limit", dashed()...)).
+			overTime(`sum by (vendor) (accelerator_power_limit_watts{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, "{{vendor}} limit", dashed()...))).
 			MaxDataPoints(300).Min(0),
-		timeSeries("Temperature", "Mean and hottest chip of a vendor's cards. A hottest card that leaves the mean behind has a cooling problem of its own; both rising together is the room.", celsius,
-			overTime(`avg by (vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"})`, "{{vendor}} mean"),
-			overTime(`max by (vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"})`, "{{vendor}} hottest")).
+		ofVendors(timeSeries("Temperature", "Mean and hottest chip of a vendor's cards. A hottest card that leaves the mean behind has a cooling problem of its own; both rising together is the room.", celsius,
+			overTime(`avg by (vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"})`, "{{vendor}} mean", dashed()...),
+			overTime(`max by (vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"})`, "{{vendor}} hottest"))).
 			MaxDataPoints(300),
-		timeSeries("Probes that fail", "Share of all probes that failed, by reason; those that the exporter withdrew are left out. Many targets at once: look at the network or the exporters' side; one target: at its server.", ratio,
-			overTime(`sum by (reason) (rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",reason!="canceled"}[5m])) / on () group_left () sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}[5m])) > 0`, "{{reason}}")).
+		ofReasons(timeSeries("Probes that fail", "Share of all probes that failed, by reason; those that the exporter withdrew are left out. Many targets at once: look at the network or the exporters' side; one target: at its server.", ratio,
+			overTime(`sum by (reason) (rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",reason!="canceled"}[5m])) / on () group_left () sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}[5m])) > 0`, "{{reason}}"))).
 			Span(12).MaxDataPoints(300).Stacking(stacked()).FillOpacity(40).NoValue("no probe failed"),
-		timeSeries("Failed polls", "Failed polls of all collectors by reason, and parts of the tools' output that could not be read (warnings). timeout and stuck: the tool hangs, mostly on a sick card. driver: reload it. parse and warnings: a layout that the exporter does not know; send a capture.", "suffix:/min",
+		ofReasons(timeSeries("Failed polls", "Failed polls of all collectors by reason, and parts of the tools' output that could not be read (warnings). timeout and stuck: the tool hangs, mostly on a sick card. driver: reload it. parse and warnings: a layout that the exporter does not know; send a capture.", "suffix:/min",
 			overTime(`60 * sum by (collector, reason) (rate(accelerator_collector_failures_total{job=~"$job",instance=~"$instance",collector=~"$vendor|numa|containers|allocations"}[5m])
   unless on (job, instance, collector) increase(accelerator_collector_failures_total{job=~"$job",instance=~"$instance",collector="containers",reason="unsupported"}[5m]) > 0) > 0`, "{{collector}} {{reason}}"),
-			overTime(`60 * sum by (collector) (rate(accelerator_parse_warnings_total{job=~"$job",instance=~"$instance",collector=~"$vendor|numa|containers|allocations"}[5m]))`, "{{collector}} warnings")).
+			overTime(`60 * sum by (collector) (rate(accelerator_parse_warnings_total{job=~"$job",instance=~"$instance",collector=~"$vendor|numa|containers|allocations"}[5m]))`, "{{collector}} warnings"))).
 			Span(12).MaxDataPoints(300).Min(0).NoValue("no poll failed"),
 	}
 }
@@ -101,16 +126,22 @@ func cardTable() panel {
 }
 
 func hostTable() panel {
-	return rowsOf("Hosts", "One row a host and vendor, so that a thousand hosts are a thousand rows: click a head to sort, narrow by the variables above. The host leads to load and latency and to NUMA.",
+	return rowsOf("Hosts", "One row a host and vendor, so that a thousand hosts are a thousand rows: click a head to sort, narrow by the variables above. Down: Prometheus cannot scrape the exporter. Not known: the vendor's tool fails. Such a host stays for the time range. The host leads to load and latency and to NUMA.",
+		value("State", `2 + 0 * max by (job, instance, vendor) (accelerator_devices{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
+  or 0 * max by (job, instance, vendor) (last_over_time(accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"}[$__range])) + on (job, instance) group_left () max by (job, instance) (up{job=~"$job",instance=~"$instance"})
+  or on (job, instance) max by (job, instance) (up{job=~"$job",instance=~"$instance"} == 0 and on (job) last_over_time(accelerator_exporter_build_info{job=~"$job"}[$__range]))`, append(mapped(saying("0", "down", "red"), saying("1", "not known", "red"), saying("2", "known", "green")), width(100))...),
 		hostColumn(),
 		vendorColumn(),
-		value("Expected", `max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, unitOf(count)),
+		value("Expected", `max by (job, instance, vendor) (last_over_time(accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"}[$__range]))`, unitOf(count)),
 		value("Missing", `clamp_min(max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
-  - (max by (job, instance, vendor) (accelerator_devices{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) or 0 * max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})), 0)`, textCell(count, step{1, "red"})...),
+  - (max by (job, instance, vendor) (accelerator_devices{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
+    or 0 * max by (job, instance, vendor) (label_replace(increase(accelerator_collector_failures_total{job=~"$job",instance=~"$instance",reason="no_device"}[5m]) > 0, "vendor", "$1", "collector", "(.+)")))
+  - (count by (job, instance, vendor) (accelerator_device_missing_info{job=~"$job",instance=~"$instance",vendor=~"$vendor"} and on (job, instance, vendor, device) accelerator_healthy == 0)
+    or 0 * max by (job, instance, vendor) (accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"})), 0)`, textCell(count, step{1, "red"})...),
 		value("Unhealthy", `sum by (job, instance, vendor) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"} == bool 0)`, textCell(count, step{1, "red"})...),
 		value("Utilization", `avg by (job, instance, vendor) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, gaugeCell("blue")...),
 		value("Hottest", `max by (job, instance, vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"})`, unitOf(celsius)),
-	).Height(8).SortBy(descending("Missing"))
+	).Height(8).SortBy(ascending("State"))
 }
 
 func targetTable() panel {

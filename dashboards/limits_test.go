@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -99,4 +100,20 @@ func overridden(t *testing.T, p panel, of string) colorSteps {
 		}
 	}
 	return all
+}
+
+// TestAlertsLeadHere: the dashboard that an alert names is here, with the variables that it sets.
+func TestAlertsLeadHere(t *testing.T) {
+	text, err := os.ReadFile("../deploy/prometheus/rules/alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`dashboard_url: \S+/d/([a-z-]+)(.*)`).FindAllStringSubmatch(string(text), -1) {
+		i := slices.IndexFunc(boards(t), func(b board) bool { return b.UID == m[1] })
+		for _, set := range regexp.MustCompile(`var-(\w+)=`).FindAllStringSubmatch(m[2], -1) {
+			if i < 0 || !slices.Contains(defined(boards(t)[i]), set[1]) {
+				t.Errorf("%s has no %s, which an alert sets", m[1], set[1])
+			}
+		}
+	}
 }

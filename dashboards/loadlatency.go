@@ -8,22 +8,18 @@ func loadLatency() page {
 		description: "Does latency follow load, is the endpoint fast, and how many requests fail? Latencies are those of the exporter's own probes, the load is that of the cards that serve the probed endpoint.",
 		variables: []variable{
 			datasourceVariable().Hide(dashboard.VariableHideHideVariable), hidden(jobVariable()), instanceVariable(),
-			many("target", "Target", `label_values(accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}, target)`),
+			several("target", "Target", `label_values(accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}, target)`),
 			serverVariable(serversOfTargets), windowVariable(),
 		},
 		scope: "${instance:queryparam}",
-		annotations: []annotation{
-			hostAlerts(),
-			loadTests(`max by (target, step) (accelerator_bench_phase{target=~"$server"} or accelerator_bench_phase and on (target) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})`),
-		},
 		rows: []row{
-			{panels: []panel{loadAndLatency()}},
-			shown("Now", append(loadLatencyNow(), hostAlertTable().Span(13).Height(15), servingTable())...),
+			{panels: []panel{loadAndLatency(), alertsAndLoadTests()}},
+			shown("Now", append(loadLatencyNow(), hostAlertTable(), servingTable())...),
 			shown("Latency of the probes", probeLatencies()...),
-			folded("Latency by load", latencyByLoad()...),
+			shown("Latency by load", latencyByLoad()...),
 			shown("Cards that serve", servingLines()),
 			shown("The server's own figures", serverFigures()...),
-			folded("Failures, and how far the probe can be trusted", probeTrust()...),
+			folded("How far the probe can be trusted", probeTrust()),
 		},
 	}
 }
@@ -36,24 +32,29 @@ const serversOfTargets = `vllm:num_requests_running and on (instance, target) ac
 // What serves a target, in the queries below: the cards that the exporter knows to serve it; else all cards of the exporter
 // that probes it. Where no chosen target is probed by an exporter with cards: all cards of the chosen hosts.
 
-// loadAndLatency is what the dashboard is for. Load and latencies are means over the same window, so that neither lags
-// behind the other.
+// loadAndLatency is what the dashboard is for: of each target its own load and its own latencies, as a mean of several
+// follows none of them. Both are means over the same time, so that neither lags behind the other.
 func loadAndLatency() panel {
 	return logSeries("Load and latency",
-		"Utilization of the cards that serve the chosen targets (right), and what their probes took (left): means of the same window, so that one line follows the other within it. Bars: the share of the probes that failed. Choose one target to see it alone, and a longer window where no latency is shown.",
-		overTime(`avg(avg_over_time(accelerator_utilization_ratio{job=~"$job",instance=~"$instance"}[$window]) and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
-  or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
-  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, "utilization, mean", onTheRight(colorOf("blue"), filled(25))...),
-		overTime(`sum(rate(accelerator_probe_time_to_first_token_seconds_sum{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / (sum(rate(accelerator_probe_time_to_first_token_seconds_count{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)`, "time to first token, mean", colorOf("orange"), thick()),
-		overTime(`sum(rate(accelerator_probe_inter_token_latency_seconds_sum{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / (sum(rate(accelerator_probe_inter_token_latency_seconds_count{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)`, "inter-token latency, mean", colorOf("green"), thick()),
-		overTime(`sum(rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",target=~"$target",reason!="canceled"}[$window])) / sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0`, "failed probes",
+		"Utilization of the cards that serve a target (right), and what its probes took (left): means of the same time, so that one line follows the other within it. Bars: the share of its probes that failed. Of more than four targets, the four that are probed most. Average over a longer time where no latency is shown.",
+		overTime(`(avg by (instance, target) (
+    max by (job, instance, vendor, device) (avg_over_time(accelerator_utilization_ratio{job=~"$job",instance=~"$instance"}[$window])) * on (job, instance, vendor, device) group_right () accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"})
+  or on (instance, target) group by (instance, target) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info) * on (instance) group_left () avg by (instance) (avg_over_time(accelerator_utilization_ratio{job=~"$job",instance=~"$instance"}[$window]))
+  or on (instance, target) group by (instance, target) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}) * on () group_left () avg(avg_over_time(accelerator_utilization_ratio{job=~"$job",instance=~"$instance"}[$window])) unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}))
+  and on (instance, target) topk(4, sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end())))`, "{{instance}} {{target}} utilization", onTheRight(colorOf("blue"), filled(25))...),
+		overTime(`sum by (instance, target) (rate(accelerator_probe_time_to_first_token_seconds_sum{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / (sum by (instance, target) (rate(accelerator_probe_time_to_first_token_seconds_count{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)
+  and on (instance, target) topk(4, sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end())))`, "{{instance}} {{target}} time to first token", colorOf("orange"), thick()),
+		overTime(`sum by (instance, target) (rate(accelerator_probe_inter_token_latency_seconds_sum{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / (sum by (instance, target) (rate(accelerator_probe_inter_token_latency_seconds_count{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)
+  and on (instance, target) topk(4, sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end())))`, "{{instance}} {{target}} inter-token latency", colorOf("green"), thick()),
+		overTime(`sum by (instance, target) (rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",target=~"$target",reason!="canceled"}[$window])) / sum by (instance, target) (rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0
+  and on (instance, target) topk(4, sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end())))`, "{{instance}} {{target}} failed probes",
 			onTheRight(colorOf("red"), filled(50), property{Id: "custom.drawStyle", Value: "bars"})...)).
 		Span(24).Height(13).Legend(figures())
 }
 
 func loadLatencyNow() []panel {
 	return []panel{
-		alertCount().Span(8),
+		alertCount().Span(12),
 		statPanel("State", "What probes and the servers' own counters say, of the target where it is worst. Busy: probes wait for their first token, and the server makes tokens for others. Stalled: it makes none.", plain, "no probe",
 			now(`max(4 * accelerator_probe_state{job=~"$job",instance=~"$instance",target=~"$target",state="stalled"}
   or 3 * accelerator_probe_state{job=~"$job",instance=~"$instance",target=~"$target",state="failing"}
@@ -67,17 +68,12 @@ func loadLatencyNow() []panel {
 		statPanel("Last success", "Time since the last successful probe, of the target where it is longest ago. Never: none since the exporter started.", seconds, "no probe",
 			now(`max(time() - (max by (job, instance, target) (accelerator_probe_last_success_timestamp_seconds{job=~"$job",instance=~"$instance",target=~"$target"}) or 0 * max by (job, instance, target) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, "")).
 			Mappings([]dashboard.ValueMapping{never(), absent("no probe")}).Thresholds(thresholds("green", late()...)),
-		statPanel("Unhealthy serving cards", "Cards that serve the chosen targets and that their tool does not call Available or OK.", count, "not reported",
-			now(`sum((accelerator_healthy{job=~"$job",instance=~"$instance"} == bool 0) and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
-  or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
-  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, "")).
-			Thresholds(thresholds("green", step{1, "red"})),
 	}
 }
 
 // servingTable has the cards that serve, those that need a look first.
 func servingTable() panel {
-	return rowsOf("Cards that serve", "Cards known to serve the chosen targets; where none is known, all cards of the exporter that probes. Unhealthy ones first. Process: the share of the CPUs of the process on the card that are on the card's NUMA node; near is all of them, far is none.",
+	return rowsOf("Cards that serve", "Cards known to serve the chosen targets; where none is known, all cards of the exporter that probes. Unhealthy ones first. CPUs of its process: how many of those that the process on the card may use are of the card's NUMA node.",
 		value("Health", `min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
   or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
   or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, append(mapped(healthy()...), width(90))...),
@@ -90,10 +86,10 @@ func servingTable() panel {
 		value("Memory", `max by (job, instance, vendor, device) (accelerator_memory_used_bytes{job=~"$job",instance=~"$instance",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
   or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
   or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, gaugeCell("green", full()...)...),
-		value("Process", `min by (job, instance, vendor, device) (accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
+		value("CPUs of its process", `min by (job, instance, vendor, device) (accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
   or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
-  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, append(mapped(saying("0", "far", "red"), saying("1", "near", "green")), unitOf(ratio), whole(), colored("orange"), width(80))...),
-	).Span(11).Height(15).SortBy(ascending("Health"))
+  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, append(mapped(saying("0", "of another node", "red"), saying("1", "of its node", "green")), unitOf(ratio), whole(), colored("orange"), width(160))...),
+	).Height(9).SortBy(ascending("Health"))
 }
 
 func servingLines() panel {
@@ -128,6 +124,10 @@ func probeLatencies() []panel {
 			`histogram_quantile(0.9, sum by (le) (rate(accelerator_probe_time_per_output_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_time_per_output_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			overTime(`sum(rate(vllm:request_time_per_output_token_seconds_sum{instance=~"$server"}[$window])) / (sum(rate(vllm:request_time_per_output_token_seconds_count{instance=~"$server"}[$window])) > 0)`, "server, mean", dashed(colorOf("text"))...)),
+		ofReasons(timeSeries("Failed probes by reason, and missed objectives", "Share of all probes of the window that failed for this reason. canceled: withdrawn by the exporter when it stopped or reloaded; no other panel and no alert counts these. Dashed: share of a target's probes that missed an objective of its slo.", ratio,
+			overTime(`sum by (reason) (rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / on () group_left () sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0`, "{{reason}}"),
+			overTime(`sum by (instance, target, objective) (rate(accelerator_probe_slo_violations_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / on (instance, target) group_left () (sum by (instance, target) (rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)`, "{{instance}} {{target}} {{objective}}", dashed(notStacked())...))).
+			Span(12).Stacking(stacked()).FillOpacity(40).NoValue("no probe failed, and there are no objectives").Legend(figures()),
 	}
 }
 
@@ -171,8 +171,9 @@ func serverFigures() []panel {
 			overTime(`target:accelerator_joules_per_output_token:ratio_rate15m{job=~"$job",instance=~"$instance",target=~"$target"}`, "{{instance}} {{target}}"),
 			overTime(`target:accelerator_cost_per_million_output_tokens:ratio_rate15m{job=~"$job",instance=~"$instance",target=~"$target"}`, "cost of a million {{instance}} {{target}}", dashed(unitOf(count), property{Id: "custom.axisPlacement", Value: "right"})...)).
 			Min(0).NoValue("no power and server are known of a target, or Prometheus lacks the recording rules"),
-		logSeries("Time in the queue", "How long requests waited in vLLM before they were run: what an overloaded server adds to the time to first token. The mean, since vLLM's first bucket ends at 0.3 s.",
-			overTime(`sum(rate(vllm:request_queue_time_seconds_sum{instance=~"$server"}[$window])) / (sum(rate(vllm:request_queue_time_seconds_count{instance=~"$server"}[$window])) > 0)`, "mean")),
+		timeSeries("Time in the queue", "How long requests waited in vLLM before they were run: what an overloaded server adds to the time to first token. The mean, since vLLM's first bucket ends at 0.3 s.", seconds,
+			overTime(`sum(rate(vllm:request_queue_time_seconds_sum{instance=~"$server"}[$window])) / (sum(rate(vllm:request_queue_time_seconds_count{instance=~"$server"}[$window])) > 0)`, "mean")).
+			Min(0).NoValue(none),
 		timeSeries("Finish reasons", "Requests that ended, each second, by why: stop (the model ended), length (max_tokens), abort (the client went away), and others of newer versions.", reqPerS,
 			overTime(`sum by (finished_reason) (rate(vllm:request_success_total{instance=~"$server"}[$window])) > 0`, "{{finished_reason}}")).
 			Min(0).Stacking(stacked()).FillOpacity(30).NoValue(none).
@@ -187,15 +188,9 @@ func serverFigures() []panel {
 	}
 }
 
-func probeTrust() []panel {
-	return []panel{
-		timeSeries("Failed probes and missed objectives", "Share of all probes of the window that failed for this reason. canceled: withdrawn by the exporter when it stopped or reloaded; no other panel and no alert counts these. Dashed: share of a target's probes that missed an objective of its slo.", ratio,
-			overTime(`sum by (reason) (rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / on () group_left () sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0`, "{{reason}}"),
-			overTime(`sum by (instance, target, objective) (rate(accelerator_probe_slo_violations_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / on (instance, target) group_left () (sum by (instance, target) (rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)`, "{{instance}} {{target}} {{objective}}", dashed(notStacked())...)).
-			Span(12).Stacking(stacked()).FillOpacity(40).NoValue("no probe failed, and there are no objectives").Legend(figures()),
-		timeSeries("How late the prober is", "How late the exporter reads what has arrived, and how late it sends a probe that is due (p99). Where these are not small against the latencies, the exporter's machine is too busy.", seconds,
-			overTime(`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_client_lag_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`, "reading"),
-			overTime(`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_start_delay_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`, "sending")).
-			Span(12).Min(0),
-	}
+func probeTrust() panel {
+	return timeSeries("How late the prober is", "How late the exporter reads what has arrived, and how late it sends a probe that is due (p99). Where these are not small against the latencies, the exporter's machine is too busy.", seconds,
+		overTime(`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_client_lag_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`, "reading"),
+		overTime(`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_start_delay_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`, "sending")).
+		Span(24).Min(0)
 }

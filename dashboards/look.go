@@ -3,6 +3,7 @@ package dashboards
 import (
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
 
 // property is a setting of one column or series, for the panels' OverrideByName.
@@ -85,6 +86,34 @@ func noLink() property { return property{Id: "links", Value: []any{}} }
 // colorOf gives one series a colour of its own.
 func colorOf(color string) property {
 	return property{Id: "color", Value: map[string]any{"mode": "fixed", "fixedColor": color}}
+}
+
+// ofVendors gives the series of each vendor its colour, that of its limits too. Red is kept for what is wrong.
+func ofVendors(p *timeseries.PanelBuilder) *timeseries.PanelBuilder {
+	for _, v := range [][2]string{
+		{"metax", "blue"}, {"ascend", "purple"}, {"nvidia", "green"}, {"hygon", "orange"},
+		{"iluvatar", "yellow"}, {"kunlunxin", "light-purple"}, {"moorethreads", "light-blue"}, {"enflame", "dark-yellow"},
+	} {
+		p.OverrideByRegexp(v[0]+".*", []property{colorOf(v[1])})
+	}
+	return p
+}
+
+// ofReasons gives failures colours by what failed, none of which is green: the way or the program red, time orange, the
+// answer purple or yellow.
+func ofReasons(p *timeseries.PanelBuilder) *timeseries.PanelBuilder {
+	for _, r := range [][2]string{
+		{".*", "orange"},
+		{"(.* )?(dns|connect|tls|not_found|permission|no_device|driver|stuck)", "red"},
+		{"(.* )?(stalled|exit|busy)", "dark-orange"},
+		{"http_.*", "purple"},
+		{"stream_error|protocol|truncated|(.* )?(parse|output_too_large|unsupported)", "yellow"},
+		{"empty|degenerate|.* warnings", "light-yellow"},
+		{"canceled", gray},
+	} {
+		p.OverrideByRegexp(r[0], []property{colorOf(r[1])})
+	}
+	return p
 }
 
 // filled puts colour under a line.

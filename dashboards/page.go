@@ -30,7 +30,6 @@ type page struct {
 	refresh, from           string // from is the start of the time range that it opens with, such as now-1h
 	variables               []variable
 	scope                   string // what goes along to the other dashboards, as linksTo says
-	annotations             []annotation
 	rows                    []row
 }
 
@@ -86,12 +85,11 @@ func (p page) json(links []cog.Builder[dashboard.DashboardLink]) ([]byte, error)
 	}
 	built.SchemaVersion = oldestSchema
 	number(built.Panels)
-	return readable(built, p.annotations)
+	return readable(built)
 }
 
 // readable writes JSON with sorted keys, and with PromQL's < and > as they are: the SDK's own encoding would escape them.
-// Annotations are written here, as the SDK's lack what Prometheus' have in Grafana 9.3.
-func readable(built dashboard.Dashboard, annotations []annotation) ([]byte, error) {
+func readable(built dashboard.Dashboard) ([]byte, error) {
 	escaped, err := json.Marshal(built)
 	if err != nil {
 		return nil, err
@@ -100,7 +98,6 @@ func readable(built dashboard.Dashboard, annotations []annotation) ([]byte, erro
 	if err := json.Unmarshal(escaped, &decoded); err != nil {
 		return nil, err
 	}
-	decoded["annotations"] = map[string]any{"list": append([]annotation{}, annotations...)}
 	var out strings.Builder
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)

@@ -25,7 +25,7 @@ const (
 	bytesPerSec  = "Bps"
 	bitsPerSec   = "bps"
 	hertz        = "hertz"
-	eventsPerSec = "eps"
+	eventsPerSec = "suffix: /s"
 )
 
 // timeSeries draws lines, a third of the width, on a linear axis.
@@ -33,11 +33,11 @@ func timeSeries(title, description, unit string, queries ...query) *timeseries.P
 	return lines(title, description, unit, queries...).NoValue("not reported")
 }
 
-// logSeries draws latencies, which span decades, on an axis that ends at the power of two next to the data. It says Grafana's
-// "No data", since Grafana 9.3 would write words of ours at ticks of such an axis that have no number.
+// logSeries draws latencies, which span decades, on an axis with ticks at 1, 2 and 5. It says Grafana's "No data", since Grafana 9.3
+// would write words of ours at ticks of such an axis that have no number.
 func logSeries(title, description string, queries ...query) *timeseries.PanelBuilder {
 	return lines(title, description, seconds, queries...).
-		ScaleDistribution(common.NewScaleDistributionConfigBuilder().Type(common.ScaleDistributionLog).Log(2))
+		ScaleDistribution(common.NewScaleDistributionConfigBuilder().Type(common.ScaleDistributionLog).Log(10))
 }
 
 // lines are not filled, as more than a few would hide one another. Ratios have all of 0 to 100 %, also where all is 0.
@@ -120,7 +120,7 @@ func cardLines(title, description, unit, mean, highest, each string, more ...que
 	queries := append([]query{
 		overTime(mean, "mean", colorOf("blue"), thick(), filled(15), noLink()),
 		overTime(highest, "highest", colorOf("orange"), thick(), noLink()),
-		overTime(each, cardLegend),
+		overTime(each, cardLegend, property{Id: "custom.hideFrom", Value: map[string]any{"legend": true, "tooltip": false, "viz": false}}),
 	}, more...)
 	return timeSeries(title, description+" Cards have a line each where the chosen hosts have no more than 64.", unit, queries...).
 		Min(0).DataLinks(toCardOfSeries())

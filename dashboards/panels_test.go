@@ -1,6 +1,7 @@
 package dashboards_test
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -207,11 +208,15 @@ func TestEmptyCells(t *testing.T) {
 	})
 }
 
-// TestCountersOfAscend: they are polled each minute, so that a shorter rate falls to 0 in between.
+// TestCountersOfAscend: they are polled each minute, so that a shorter rate falls to 0 in between. Traffic, which never
+// rests, is the mean of a minute, as five minutes hold four polls or five.
 func TestCountersOfAscend(t *testing.T) {
 	short := regexp.MustCompile(`rate\(accelerator_(ecc|ras|pci|pcie|sio|link|network|roce|ub)_\w+\{[^}]*\}\[([^\]]+)\]`)
 	eachPanel(t, func(t *testing.T, _ board, p panel) {
 		for _, q := range p.Targets {
+			if p.Type == "timeseries" && regexp.MustCompile(`accelerator_(link|network)_bytes_total`).MatchString(q.Expr) && !strings.Contains(q.Expr, "[1m:15s]") {
+				t.Errorf("%s dips each minute: %s", q.RefID, q.Expr)
+			}
 			for _, m := range short.FindAllStringSubmatch(q.Expr, -1) {
 				if m[2] != "5m" && m[2] != "15m" {
 					t.Errorf("%s: %s", q.RefID, m[0])
@@ -224,7 +229,7 @@ func TestCountersOfAscend(t *testing.T) {
 // TestCardBeginsWithItsAlerts: a card that its tool calls healthy may have critical alerts.
 func TestCardBeginsWithItsAlerts(t *testing.T) {
 	for _, b := range boards(t) {
-		if first := b.Panels[0]; b.file == "card.json" && (first.Title != "Firing alerts" || !strings.Contains(first.Targets[0].Expr, `device=~"$card"`)) {
+		if first := b.Panels[0]; b.file == "card.json" && (first.Title != "Firing alerts" || !strings.Contains(first.Targets[0].Expr, `device=~"$card|"`)) {
 			t.Errorf("it begins with %s %q: %s", first.Type, first.Title, first.Targets[0].Expr)
 		}
 	}
@@ -273,7 +278,7 @@ func TestNoDataHasWords(t *testing.T) {
 }
 
 // TestAxes: a ratio has all of 0 to 100 %, also where all is 0, and a logarithmic axis
-// ends at the power of two next to the data.
+// has ticks at 1, 2 and 5.
 func TestAxes(t *testing.T) {
 	eachPanel(t, func(t *testing.T, _ board, p panel) {
 		d := p.FieldConfig.Defaults
@@ -283,7 +288,7 @@ func TestAxes(t *testing.T) {
 		if d.Unit == "percentunit" && (d.Min == nil || *d.Min != 0 || d.Max == nil || *d.Max != 1) {
 			t.Errorf("a ratio from %v to %v", d.Min, d.Max)
 		}
-		if scale, _ := d.Custom["scaleDistribution"].(map[string]any); scale["type"] == "log" && scale["log"] != 2.0 {
+		if scale, _ := d.Custom["scaleDistribution"].(map[string]any); scale["type"] == "log" && scale["log"] != 10.0 {
 			t.Errorf("scale %v", scale)
 		}
 		for _, o := range p.FieldConfig.Overrides {
@@ -293,6 +298,46 @@ func TestAxes(t *testing.T) {
 			}
 			if set["unit"] == "percentunit" && (set["min"] != 0.0 || set["max"] != 1.0) {
 				t.Errorf("a ratio from %v to %v on the right", set["min"], set["max"])
+			}
+		}
+	})
+}
+
+// TestAlertsHaveRoom: 1366 pixels hold the names of hosts, and what an alert is about.
+func TestAlertsHaveRoom(t *testing.T) {
+	eachPanel(t, func(t *testing.T, _ board, p panel) {
+		if p.Title == "Firing alerts" && p.Type == "table" && (p.GridPos.W != 24 || p.GridPos.H > 8) {
+			t.Errorf("%+v: it is cut, or empty for a screen where nothing fires", p.GridPos)
+		}
+		if p.Title == "Firing alerts" && p.Type == "stat" && p.Targets[0].LegendFormat != "critical" {
+			t.Errorf("%s comes first", p.Targets[0].LegendFormat)
+		}
+	})
+}
+
+// TestProofIsSeen: latency by load is open, and why probes fail stands beside how long they take.
+func TestProofIsSeen(t *testing.T) {
+	for _, b := range boards(t) {
+		beside := map[string]int{}
+		for _, p := range b.Panels { // without those of closed rows
+			beside[p.Title] = p.GridPos.Y
+		}
+		if b.file == "load-latency.json" && (beside["By utilization"] == 0 || beside["Failed probes by reason, and missed objectives"] != beside["Time per output token"]) {
+			t.Errorf("%v", beside)
+		}
+	}
+}
+
+// TestReasonsAreNotGreen: by Grafana's own colours the first reason of a failure would be.
+func TestReasonsAreNotGreen(t *testing.T) {
+	eachPanel(t, func(t *testing.T, _ board, p panel) {
+		for i, q := range p.Targets {
+			ofAll := slices.ContainsFunc(p.FieldConfig.Overrides, func(o override) bool { return o.Matcher.ID == "byRegexp" && o.Matcher.Options == ".*" })
+			if p.Type == "timeseries" && i == 0 && strings.HasSuffix(q.LegendFormat, "{{reason}}") && !ofAll {
+				t.Error("its reasons have any colours")
+			}
+			if vendor := regexp.MustCompile(`^\{\{vendor}}`).MatchString(q.LegendFormat); vendor && p.Type == "timeseries" && !strings.Contains(fmt.Sprint(p.FieldConfig.Overrides), "kunlunxin.*") {
+				t.Errorf("%s: a vendor has another colour in each panel", q.LegendFormat)
 			}
 		}
 	})

@@ -1,146 +1,51 @@
 package dashboards_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // TestResults gives queries, as they are in the JSON, to Prometheus with what has misled them or may.
 func TestResults(t *testing.T) {
 	programs := promtools(t)
-	for _, tc := range []struct {
-		name                     string
-		file, title, kind        string
-		query                    int
-		input, at, before, after string
-		result                   string
-	}{
-		{
-			name: "with the rules, no alert is known to be none",
-			file: "load-latency.json", title: "Firing alerts", kind: "stat",
-			input: `
-      - {series: 'target:accelerator_probe_success:last{job="j",instance="a",target="t"}', values: '1x10'}
-`,
-			at: "5m", result: `
-          - {labels: '{severity="none"}', value: 0}
-`,
-		},
-		{
-			name: "without the rules nothing is known of alerts",
-			file: "load-latency.json", title: "Firing alerts", kind: "stat",
-			input: brokenCard, at: "5m", result: `
-          []
-`,
-		},
-		{
-			name: "two rows of one alert tell what differs",
-			file: "card.json", title: "Firing alerts", kind: "table",
-			input: `
-      - {series: 'ALERTS{alertname="AcceleratorProcessMisplaced",alertstate="firing",severity="info",job="j",instance="a",vendor="metax",device="0",pid="5"}', values: '1x10'}
-      - {series: 'ALERTS{alertname="AcceleratorProcessMisplaced",alertstate="firing",severity="info",job="j",instance="a",vendor="metax",device="0",pid="6"}', values: '1x10'}
-`,
-			at: "5m", before: `count by (about) (label_replace(`, after: `, "about", "$1", "about", " *(.*?) *"))`, result: `
-          - {labels: '{about="5"}', value: 1}
-          - {labels: '{about="6"}', value: 1}
-`,
-		},
-		{
-			name: "two pods that let one card lie idle are two rows",
-			file: "fleet.json", title: "Firing alerts", kind: "table",
-			input: `
-      - {series: 'ALERTS{alertname="AcceleratorCardHeldIdle",alertstate="firing",severity="warning",job="j",instance="a",vendor="metax",device="0",namespace="n",pod="p"}', values: '1x10'}
-      - {series: 'ALERTS{alertname="AcceleratorCardHeldIdle",alertstate="firing",severity="warning",job="j",instance="a",vendor="metax",device="0",namespace="n",pod="q"}', values: '1x10'}
-`,
-			at: "5m", before: `count by (about) (label_replace(`, after: `, "about", "$1", "about", " *(.*?) *"))`, result: `
-          - {labels: '{about="p"}', value: 1}
-          - {labels: '{about="q"}', value: 1}
-`,
-		},
-		{
-			name: "an exporter that cannot know the containers of others is a choice, and no collector that fails",
-			file: "fleet.json", title: "Collectors failing", kind: "stat",
-			input: `
-      - {series: 'accelerator_collector_success{job="j",instance="own",collector="containers"}', values: '0x10'}
-      - {series: 'accelerator_collector_failures_total{job="j",instance="own",collector="containers",reason="unsupported"}', values: '0+6x10'}
-      - {series: 'accelerator_collector_success{job="j",instance="closed",collector="containers"}', values: '0x10'}
-      - {series: 'accelerator_collector_failures_total{job="j",instance="closed",collector="containers",reason="permission"}', values: '0+6x10'}
-`,
-			at: "5m", result: `
-          - {labels: '{}', value: 1}
-`,
-		},
-		{
-			name: "a process on cards of two nodes that is bound to neither is misplaced, as the alert has it",
-			file: "numa.json", title: "Processes and their cards", kind: "table", query: 1,
-			input: `
-      - {series: 'accelerator_numa_node{job="j",instance="a",vendor="metax",device="0"}', values: '0x10'}
-      - {series: 'accelerator_numa_node{job="j",instance="a",vendor="metax",device="1"}', values: '1x10'}
-      - {series: 'accelerator_process_memory_used_bytes{job="j",instance="a",vendor="metax",device="0",pid="5",process="p"}', values: '1x10'}
-      - {series: 'accelerator_process_near_cpus_ratio{job="j",instance="a",vendor="metax",device="0",pid="5"}', values: '0x10'}
-      - {series: 'accelerator_process_memory_used_bytes{job="j",instance="a",vendor="metax",device="1",pid="5",process="p"}', values: '1x10'}
-      - {series: 'accelerator_process_near_cpus_ratio{job="j",instance="a",vendor="metax",device="1",pid="5"}', values: '0x10'}
-      - {series: 'accelerator_process_memory_used_bytes{job="j",instance="a",vendor="metax",device="0",pid="6",process="p"}', values: '1x10'}
-      - {series: 'accelerator_process_near_cpus_ratio{job="j",instance="a",vendor="metax",device="0",pid="6"}', values: '0.5x10'}
-      - {series: 'accelerator_process_memory_used_bytes{job="j",instance="a",vendor="metax",device="1",pid="6",process="p"}', values: '1x10'}
-      - {series: 'accelerator_process_near_cpus_ratio{job="j",instance="a",vendor="metax",device="1",pid="6"}', values: '0.5x10'}
-      - {series: 'accelerator_process_memory_used_bytes{job="j",instance="a",vendor="metax",device="0",pid="7",process="p"}', values: '1x10'}
-      - {series: 'accelerator_process_near_cpus_ratio{job="j",instance="a",vendor="metax",device="0",pid="7"}', values: '1x10'}
-`,
-			at: "5m", result: `
-          - {labels: '{job="j",instance="a",vendor="metax",pid="5"}', value: 1}
-          - {labels: '{job="j",instance="a",vendor="metax",pid="6"}', value: 3}
-          - {labels: '{job="j",instance="a",vendor="metax",pid="7"}', value: 4}
-`,
-		},
-		{
-			name: "a reload withdraws probes, which is no failure of the endpoint",
-			file: "load-latency.json", title: "Failed probes", kind: "stat",
-			input: withdrawn, at: "5m", result: `
-          - {labels: '{}', value: 0.25}
-`,
-		},
-		{
-			name: "a broken card that the table lacks is missing, as in the alert, though the tool lists it elsewhere",
-			file: "fleet.json", title: "Cards missing", kind: "stat",
-			input: brokenCard, at: "5m", result: `
-          - {labels: '{}', value: 1}
-`,
-		},
-		{
-			name: "two pods of a node, of which one came after the other, are one host whose card was always healthy",
-			file: "fleet.json", title: "Health of the worst cards", kind: "state-timeline",
-			input: `
-      - {series: 'up{job="j",instance="n",pod="old"}', values: '1x5 _x5'}
-      - {series: 'up{job="j",instance="n",pod="new"}', values: '_x5 1x5'}
-      - {series: 'up{job="j",instance="n",pod="sidecar"}', values: '1x10'}
-      - {series: 'accelerator_healthy{job="j",instance="n",pod="old",vendor="metax",device="0"}', values: '1x5 _x5'}
-      - {series: 'accelerator_healthy{job="j",instance="n",pod="new",vendor="metax",device="0"}', values: '_x5 1x5'}
-      - {series: 'up{job="j",instance="m"}', values: '1x10'}
-      - {series: 'accelerator_healthy{job="j",instance="m",vendor="metax",device="0"}', values: '0x5 1x5'}
-`,
-			at: "10m", result: `
-          - {labels: '{job="j",instance="m",vendor="metax",device="0"}', value: 1}
-          - {labels: '{job="j",instance="n",vendor="metax",device="0"}', value: 1}
-`,
-		},
-		{
-			name: "a list that gets shorter is no error",
-			file: "card.json", title: "Errors", kind: "timeseries", query: 1,
-			input: `
-      - {series: 'accelerator_ras_errors_total{job="j",instance="a",vendor="metax",device="0",type="uncorrectable"}', values: '5x5 2x5'}
-      - {series: 'accelerator_ras_errors_total{job="j",instance="a",vendor="metax",device="0",type="correctable"}', values: '0+6x10'}
-`,
-			at: "9m", result: `
-          - {labels: '{type="correctable"}', value: 0.1}
-`,
-		},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			expr := queryAt(t, tc.file, tc.title, tc.kind, tc.query)
-			rulesTest(t, programs, tc.input, tc.before+filled(expr, "$__range", "10m")+tc.after, tc.at, tc.result[1:])
+	text, err := os.ReadFile("testdata/results.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Name                  string
+		Panel                 [3]string // file, title, type
+		Query                 int
+		Of, At                string
+		Series, More, Samples []map[string]any
+	}
+	if err := yaml.Unmarshal(text, &cases); err != nil || len(cases) == 0 {
+		t.Fatal(err)
+	}
+	for _, tc := range cases {
+		t.Run(tc.Name, func(t *testing.T) {
+			expr := filled(queryAt(t, tc.Panel[0], tc.Panel[1], tc.Panel[2], tc.Query), "$__range", "10m", "$maker", "metax", "$card", "0")
+			if tc.Of != "" {
+				expr = strings.ReplaceAll(tc.Of, "QUERY", expr)
+			}
+			rulesTest(t, programs, flow(t, append(tc.Series, tc.More...)), expr, tc.At, flow(t, tc.Samples))
 		})
 	}
+}
+
+// flow writes a list as YAML of one line, which JSON is.
+func flow(t *testing.T, list []map[string]any) string {
+	t.Helper()
+	line, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "          " + string(line) + "\n"
 }
 
 // TestServers: the servers to choose from are those of the chosen targets.
@@ -179,27 +84,10 @@ func TestServers(t *testing.T) {
 	}
 }
 
-const (
-	// Of every four probes one found no server, and the exporter withdrew two.
-	withdrawn = `
-      - {series: 'accelerator_probe_requests_total{job="j",instance="a",target="t",model="m"}', values: '0+4x10'}
-      - {series: 'accelerator_probe_failures_total{job="j",instance="a",target="t",model="m",reason="connect"}', values: '0+1x10'}
-      - {series: 'accelerator_probe_failures_total{job="j",instance="a",target="t",model="m",reason="canceled"}', values: '0+2x10'}
-      - {series: 'accelerator_probe_target_device_info{job="j",instance="a",target="t",vendor="metax",device="0"}', values: '1x10'}
-`
-
-	servers = `
+const servers = `
       - {series: 'vllm:num_requests_running{job="vllm",instance="s1",target="t",model_name="m",engine="0"}', values: '1x10'}
       - {series: 'vllm:num_requests_waiting{job="vllm",instance="s1",target="t",model_name="m",engine="0"}', values: '0x10'}
       - {series: 'vllm:num_requests_running{job="vllm",instance="s2",target="other",model_name="m",engine="0"}', values: '64x10'}
       - {series: 'vllm:num_requests_waiting{job="vllm",instance="s2",target="other",model_name="m",engine="0"}', values: '0x10'}
       - {series: 'vllm:num_requests_running{job="vllm",instance="s3",model_name="m",engine="0"}', values: '4x10'}
       - {series: 'vllm:num_requests_waiting{job="vllm",instance="s3",model_name="m",engine="0"}', values: '0x10'}`
-
-	brokenCard = `
-      - {series: 'accelerator_devices{job="j",instance="a",vendor="metax"}', values: '1x10'}
-      - {series: 'accelerator_devices_expected{job="j",instance="a",vendor="metax"}', values: '2x10'}
-      - {series: 'accelerator_info{job="j",instance="a",vendor="metax",device="0"}', values: '1x10'}
-      - {series: 'accelerator_info{job="j",instance="a",vendor="metax",device="1"}', values: '1x10'}
-`
-)

@@ -59,3 +59,28 @@ func TestServingCards(t *testing.T) {
 		})
 	}
 }
+
+// TestLoadOfTargets: two targets are two lines, each with the load of its own cards.
+func TestLoadOfTargets(t *testing.T) {
+	expr := filled(queryAt(t, "load-latency.json", "Load and latency", "timeseries", 0), "$target", "known|hidden")
+	rulesTest(t, promtools(t), servingInput, expr, "5m", `          - {labels: '{instance="a",target="known"}', value: 0.1}
+          - {labels: '{instance="b",target="hidden"}', value: 0.3}
+`)
+}
+
+// TestHostOfEndpoint: the host under load is that of the endpoint.
+func TestHostOfEndpoint(t *testing.T) {
+	var expr string
+	for _, b := range boards(t) {
+		for _, v := range b.Templating.List {
+			if b.file == "benchmark.json" && v.Name == "instance" {
+				expr = strings.TrimSuffix(strings.TrimPrefix(queryOf(v), "query_result("), ")")
+			}
+		}
+	}
+	rulesTest(t, promtools(t), `
+      - {series: 'accelerator_bench_requests_total{instance="g",target="e:8000",model="m",step="1"}', values: '1x10'}
+      - {series: 'accelerator_exporter_build_info{job="j",instance="e:10068"}', values: '1x10'}
+      - {series: 'accelerator_exporter_build_info{job="j",instance="f:10068"}', values: '1x10'}
+`, filled("group by (instance) ("+expr+")"), "9m", "          - {labels: '{instance=\"e:10068\"}', value: 1}\n")
+}

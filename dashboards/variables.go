@@ -29,6 +29,12 @@ func one(name, label, query string) *dashboard.QueryVariableBuilder {
 		Sort(dashboard.VariableSortNumericalAsc)
 }
 
+// several is a variable of any number of values, the first of the query's until the user chooses. There is no All: Grafana
+// would begin with that, and a mean of strangers tells nothing.
+func several(name, label, query string) *dashboard.QueryVariableBuilder {
+	return one(name, label, query).Multi(true)
+}
+
 // many is a variable of any number of values, all until the user chooses.
 // All is ".*", as a list of all values would match nothing while it is empty.
 func many(name, label, query string) *dashboard.QueryVariableBuilder {
@@ -56,10 +62,12 @@ func instanceVariable() *dashboard.QueryVariableBuilder {
 	return many("instance", "Host", `label_values(accelerator_exporter_build_info{job=~"$job"}, instance)`)
 }
 
-// serverVariable finds vLLM servers by an expression. "All" are just these: a list, and no pattern.
-func serverVariable(expr string) variable {
-	return hidden(many("server", "vLLM", `query_result(`+expr+`)`).AllValue("").Regex(`/instance="([^"]*)"/`))
+// found are the instances that an expression finds. "All" are just these: a list, and no pattern.
+func found(name, label, expr string) *dashboard.QueryVariableBuilder {
+	return many(name, label, `query_result(`+expr+`)`).AllValue("").Regex(`/instance="([^"]*)"/`)
 }
+
+func serverVariable(expr string) variable { return hidden(found("server", "vLLM", expr)) }
 
 // windowVariable is the time over which rates of sparse events such as probes are taken.
 func windowVariable() variable {
@@ -74,7 +82,7 @@ func windowVariable() variable {
 		}
 	}
 	return dashboard.NewIntervalVariableBuilder("window").
-		Label("Window").
+		Label("Averaged over").
 		Description("Time over which means, quantiles and rates are taken. It should hold two probes and four scrapes, so that lines follow the load.").
 		Values(dashboard.StringOrMap{String: cog.ToPtr(lengths)}).
 		Options(all).Current(current)

@@ -146,7 +146,7 @@ func (m *monitoring) fires(t *testing.T, a alert, h *host) {
 		if a.suppressed && r.Status.State != "suppressed" {
 			return fmt.Errorf("it is %s, although another alert explains it", r.Status.State)
 		}
-		for _, key := range []string{"summary", "description", "runbook_url"} {
+		for _, key := range []string{"summary", "description", "runbook_url", "dashboard_url"} {
 			text := r.Annotations[key]
 			if text == "" || strings.Contains(text, "<no value>") || strings.Contains(text, "<error") || strings.Contains(text, "%!") {
 				return fmt.Errorf("%s: %q", key, text)

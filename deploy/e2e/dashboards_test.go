@@ -178,20 +178,25 @@ func silent() map[place]string {
 		noPods   = "no process here is in a pod"
 		noDrafts = "no stand-in drafts"
 		noPrice  = "no price of a kilowatt-hour is set"
+		alerts   = "alerts fire here"
 		no950    = "only a 950 has the unified bus, and no host here has one"
 	)
 	return map[place]string{
-		{"accelerator-card", "Processes", "B"}:                    noPods,
-		{"accelerator-fleet", "Cards", "F"}:                       noPods,
-		{"accelerator-fleet", "Cards by namespace", "A"}:          noPods,
-		{"accelerator-fleet", "Cards by namespace", "B"}:          noPods,
-		{"accelerator-fleet", "Cards by namespace", "C"}:          noPods,
-		{"accelerator-fleet", "Idle with memory held", "B"}:       "no stand-in lists a process on an idle card",
-		{"accelerator-numa", "Cards and their nodes", "C"}:        "the kernel has no PCI device at the address of a stand-in's card",
-		{"accelerator-card", "Errors", "E"}:                       "only a card of two dies has a link between them, and no host here has such",
-		{"accelerator-card", "Network trouble", "E"}:              no950,
-		{"accelerator-load-latency", "Joules a token", "B"}:       noPrice,
-		{"accelerator-load-latency", "Speculative decoding", "A"}: noDrafts,
-		{"accelerator-load-latency", "Speculative decoding", "B"}: noDrafts,
+		{"accelerator-fleet", "Firing alerts", "D"}:                alerts,
+		{"accelerator-fleet", "Health of the worst cards", "B"}:    "a card is not healthy here",
+		{"accelerator-load-latency", "Firing alerts", "D"}:         alerts,
+		{"accelerator-load-latency", "Alerts and load tests", "D"}: alerts,
+		{"accelerator-card", "Processes", "B"}:                     noPods,
+		{"accelerator-fleet", "Cards", "F"}:                        noPods,
+		{"accelerator-fleet", "Cards by namespace", "A"}:           noPods,
+		{"accelerator-fleet", "Cards by namespace", "B"}:           noPods,
+		{"accelerator-fleet", "Cards by namespace", "C"}:           noPods,
+		{"accelerator-fleet", "Idle with memory held", "B"}:        "no stand-in lists a process on an idle card",
+		{"accelerator-numa", "Cards and their nodes", "C"}:         "the kernel has no PCI device at the address of a stand-in's card",
+		{"accelerator-card", "Errors", "E"}:                        "only a card of two dies has a link between them, and no host here has such",
+		{"accelerator-card", "Network trouble", "E"}:               no950,
+		{"accelerator-load-latency", "Joules a token", "B"}:        noPrice,
+		{"accelerator-load-latency", "Speculative decoding", "A"}:  noDrafts,
+		{"accelerator-load-latency", "Speculative decoding", "B"}:  noDrafts,
 	}
 }

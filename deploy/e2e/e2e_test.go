@@ -25,6 +25,7 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("pods", func(t *testing.T) { pods(t, p) })
 	t.Run("files opened for pods", func(t *testing.T) { filesOpened(t, p) })
 	t.Run("several machines", func(t *testing.T) { machines(t, p) })
+	t.Run("pages", pages)
 	t.Run("monitoring", func(t *testing.T) { monitored(t, p) })
 	if left := orphans(string(p)); len(left) > 0 {
 		t.Errorf("processes are left behind: %q", left)

@@ -83,6 +83,14 @@ func TestOptionalRules(t *testing.T) {
 	}
 }
 
+// TestGrafanaURL: every alert leads to the Grafana that the values name.
+func TestGrafanaURL(t *testing.T) {
+	groups := fmt.Sprint(renderedGroups(t, "rules: {enabled: true, heldIdle: true, grafanaURL: https://grafana.example}"))
+	if got, want := strings.Count(groups, "https://grafana.example/d/"), strings.Count(groups, "runbook_url:"); got != want || got == 0 {
+		t.Errorf("%d of %d alerts lead there", got, want)
+	}
+}
+
 // TestThresholds: a limit of the values reaches its alert, and no other.
 func TestThresholds(t *testing.T) {
 	changed := map[string][]string{

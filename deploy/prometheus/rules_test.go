@@ -49,16 +49,39 @@ func TestAlertsAreComplete(t *testing.T) {
 		if s := a.Labels["severity"]; !slices.Contains([]string{"critical", "warning", "info"}, s) {
 			t.Errorf("%s: severity %q", a.Alert, s)
 		}
-		if got, want := slices.Sorted(maps.Keys(a.Annotations)), []string{"description", "runbook_url", "summary"}; !slices.Equal(got, want) {
+		if got, want := slices.Sorted(maps.Keys(a.Annotations)), []string{"dashboard_url", "description", "runbook_url", "summary"}; !slices.Equal(got, want) {
 			t.Errorf("%s: annotations %q, want %q", a.Alert, got, want)
 		}
 		if got, want := a.Annotations["runbook_url"], runbookURL+strings.ToLower(a.Alert); got != want {
 			t.Errorf("%s: runbook_url %q, want %q", a.Alert, got, want)
 		}
+		if got, want := a.Annotations["dashboard_url"], dashboard(a); got != want {
+			t.Errorf("%s: dashboard_url %q, want %q", a.Alert, got, want)
+		}
 		description, namesPods := strings.CutSuffix(a.Annotations["description"], podsOnIt)
 		if ofCard := strings.Contains(a.Annotations["summary"]+description, "$labels.device"); ofCard != namesPods {
 			t.Errorf("%s is of a card %v, and names the pods on it %v: %q", a.Alert, ofCard, namesPods, description)
 		}
+	}
+}
+
+// dashboard is where an alert leads: to its card or target, else to its host.
+func dashboard(a alert) string {
+	const grafana, host = "http://localhost:3000/d/accelerator-", "={{ $labels.instance | urlquery }}"
+	text := a.Annotations["summary"] + a.Annotations["description"]
+	switch {
+	case strings.Contains(text, "$labels.device"):
+		return grafana + "card?var-host" + host + "&var-maker={{ $labels.vendor }}&var-card={{ $labels.device | urlquery }}"
+	case strings.Contains(text, "$labels.target"):
+		return grafana + "load-latency?var-instance" + host + "&var-target={{ $labels.target | urlquery }}"
+	case strings.Contains(text, "$labels.pid"):
+		return grafana + "numa?var-host" + host
+	case strings.Contains(text, "$labels.vendor"):
+		return grafana + "fleet?var-instance" + host + "&var-vendor={{ $labels.vendor }}"
+	case strings.Contains(text, "$labels.instance"):
+		return grafana + "fleet?var-instance" + host
+	default:
+		return grafana + "fleet"
 	}
 }
 

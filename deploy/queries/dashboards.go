@@ -18,12 +18,6 @@ type dashboard struct {
 	Templating struct {
 		List []variable `json:"list"`
 	} `json:"templating"`
-	Annotations struct {
-		List []struct {
-			Name string `json:"name"`
-			Expr string `json:"expr"`
-		} `json:"list"`
-	} `json:"annotations"`
 }
 
 type panel struct {
@@ -48,7 +42,7 @@ type variable struct {
 	} `json:"current"`
 }
 
-// Dashboards reads the queries of the dashboards that match a pattern: of panels, variables and annotations.
+// Dashboards reads the queries of the dashboards that match a pattern: of panels and variables.
 func Dashboards(pattern string) ([]Query, error) {
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
@@ -89,13 +83,6 @@ func (d *dashboard) queries(file string) []Query {
 			q.Labels = []string{m[2]}
 		}
 		all = append(all, q)
-	}
-	for _, a := range d.Annotations.List {
-		if a.Expr != "" {
-			q := base
-			q.Panel, q.Expr = "annotation "+a.Name, a.Expr
-			all = append(all, q)
-		}
 	}
 	return append(all, panelQueries(base, d.Panels)...)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -92,27 +93,34 @@ func (m Metrics) addExposition(text []byte) error {
 		if entry == textparse.EntrySeries {
 			var l labels.Labels
 			p.Labels(&l)
-			m.add(l.Get(model.MetricNameLabel), l)
+			name := l.Get(model.MetricNameLabel)
+			m.add(name, l)
+			if native, ok := strings.CutSuffix(name, "_bucket"); ok && strings.HasPrefix(name, "accelerator_") {
+				m.add(native, l)
+			}
 		}
 	}
 }
 
-// AddRules adds what rules record, and ALERTS. A recorded series may have every label of the series that its rule
-// selects.
+// AddRules adds what rules record, ALERTS and ALERTS_FOR_STATE. A recorded series may have every label of the series that
+// its rule selects.
 func (m Metrics) AddRules(rules []Rule) {
 	m.add("ALERTS", labels.FromStrings("alertname", "", "alertstate", ""))
+	m.add("ALERTS_FOR_STATE", labels.FromStrings("alertname", ""))
 	for added := true; added; { // a rule may build on one that stands below it
 		added = false
 		for _, r := range rules {
-			name := r.Record
+			names := []string{r.Record}
 			if r.Alert != "" {
-				name = "ALERTS"
+				names = []string{"ALERTS", "ALERTS_FOR_STATE"}
 			}
-			m.add(name, labels.FromMap(r.Labels))
-			for label := range m.labelsOf(r.parsed) {
-				if m[name][label] == nil {
-					m[name][label] = values{}
-					added = true
+			for _, name := range names {
+				m.add(name, labels.FromMap(r.Labels))
+				for label := range m.labelsOf(r.parsed) {
+					if m[name][label] == nil {
+						m[name][label] = values{}
+						added = true
+					}
 				}
 			}
 		}
@@ -129,8 +137,15 @@ func (m Metrics) labelsOf(expr parser.Node) map[string]bool {
 	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
 		switch n := node.(type) {
 		case *parser.VectorSelector:
-			for label := range m[n.Name] {
-				all[label] = true
+			for _, matcher := range n.LabelMatchers {
+				if matcher.Name != model.MetricNameLabel {
+					continue
+				}
+				for name := range strings.SplitSeq(matcher.Value, "|") { // of a variable that has two
+					for label := range m[name] {
+						all[label] = true
+					}
+				}
 			}
 		case *parser.Call:
 			if n.Func.Name == "label_replace" || n.Func.Name == "label_join" {
@@ -183,7 +198,7 @@ func (m Metrics) Problems(text string, resultLabels ...string) []string {
 }
 
 func (m Metrics) selectorProblems(s *parser.VectorSelector) []string {
-	if s.Name == "" || s.Name == "ALERTS" {
+	if s.Name == "" || s.Name == "ALERTS" || s.Name == "ALERTS_FOR_STATE" {
 		return nil // matchers of names: a dashboard's own choice
 	}
 	exported, ok := m[s.Name]

@@ -12,9 +12,10 @@ that the values switch on.
 {{- range $vendor, $hot := dict "metax" 100 "ascend" 85 "nvidia" 87 "hygon" 85 "iluvatar" 95 "kunlunxin" 85 "moorethreads" 85 "enflame" 85 -}}
   {{- $_ := set $limits (printf "%s_temperature_celsius" $vendor) (printf "last_over_time(accelerator_temperature_celsius{vendor=%q,sensor=\"chip\"}[10m]) > %d" $vendor $hot) -}}
 {{- end -}}
+{{- $grafana := "http://localhost:3000" -}}
 {{- $groups := list -}}
 {{- range $path, $_ := .Files.Glob "files/rules/*.yml" -}}
-  {{- $text := $.Files.Get $path -}}
+  {{- $text := $.Files.Get $path | replace $grafana (default $grafana $.Values.rules.grafanaURL) -}}
   {{- range $name, $value := $.Values.thresholds -}}
     {{- $shipped := index $limits $name -}}
     {{- $text = $text | replace $shipped (regexReplaceAll "[0-9.]+$" $shipped (toString $value)) -}}
@@ -26,7 +27,7 @@ that the values switch on.
 {{- end -}}
 {{- range $name, $on := dict "idle" .Values.rules.heldIdle "cost" .Values.rules.pricePerKWh -}}
   {{- if $on -}}
-    {{- $text := $.Files.Get (printf "files/optional/%s.yml" $name) | replace "/ 3.6 * 0.1" (printf "/ 3.6 * %v" $.Values.rules.pricePerKWh) -}}
+    {{- $text := $.Files.Get (printf "files/optional/%s.yml" $name) | replace $grafana (default $grafana $.Values.rules.grafanaURL) | replace "/ 3.6 * 0.1" (printf "/ 3.6 * %v" $.Values.rules.pricePerKWh) -}}
     {{- $groups = concat $groups (fromYaml $text).groups -}}
   {{- end -}}
 {{- end -}}
