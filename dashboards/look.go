@@ -91,8 +91,14 @@ func colorOf(color string) property {
 // ofVendors gives the series of each vendor its colour, that of its limits too. Red is kept for what is wrong.
 func ofVendors(p *timeseries.PanelBuilder) *timeseries.PanelBuilder {
 	for _, v := range [][2]string{
-		{"metax", "blue"}, {"ascend", "purple"}, {"nvidia", "green"}, {"hygon", "orange"},
-		{"iluvatar", "yellow"}, {"kunlunxin", "light-purple"}, {"moorethreads", "light-blue"}, {"enflame", "dark-yellow"},
+		{"metax", "blue"},
+		{"ascend", "purple"},
+		{"nvidia", "green"},
+		{"hygon", "orange"},
+		{"iluvatar", "yellow"},
+		{"kunlunxin", "light-purple"},
+		{"moorethreads", "light-blue"},
+		{"enflame", "dark-yellow"},
 	} {
 		p.OverrideByRegexp(v[0]+".*", []property{colorOf(v[1])})
 	}

@@ -116,7 +116,7 @@ func TestStepTimes(t *testing.T) {
 		first, last time.Duration // of 2 requests with 5 prompt tokens and 3 output tokens
 	}{
 		"plain":              {func(*Server) {}, 22 * time.Millisecond, 46 * time.Millisecond},
-		"speed 10":           {func(s *Server) { s.engine.cfg.Speed = 10 }, 2200 * time.Microsecond, 4600 * time.Microsecond},
+		"speed 10":           {func(s *Server) { s.cfg.Speed = 10 }, 2200 * time.Microsecond, 4600 * time.Microsecond},
 		"slow server":        {func(s *Server) { s.SetFault(FaultSlow) }, 440 * time.Millisecond, 920 * time.Millisecond},
 		"far from its cards": {func(s *Server) { s.SetPenalty(1.5) }, 33 * time.Millisecond, 69 * time.Millisecond},
 		"moved back":         {func(s *Server) { s.SetPenalty(1.5); s.SetPenalty(1) }, 22 * time.Millisecond, 46 * time.Millisecond},

@@ -28,7 +28,7 @@ func serve(t *testing.T, cfg Config) (*Server, *httptest.Server) {
 	go s.Run(ctx)
 	t.Cleanup(func() {
 		cancel()
-		<-s.engine.stopped
+		<-s.stopped
 		hs.Close()
 	})
 	return s, hs
@@ -167,13 +167,4 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: status %d, want %d with %q: %s", name, status, tt.status, tt.says, body)
 		}
 	}
-}
-
-// answerTo is the response to one request, taken in memory.
-func answerTo(ctx context.Context, h http.Handler, method, path, body, id string) *httptest.ResponseRecorder {
-	r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
-	r.Header.Set("X-Request-Id", id)
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
 }

@@ -19,7 +19,7 @@ func TestExposition(t *testing.T) {
 	for range 2 {
 		post(t, hs.URL+"/v1/completions", `{"prompt":"`+strings.Repeat("word ", 40)+`","max_tokens":10,"ignore_eos":true,"stream":true}`)
 	}
-	all := expositiontest.Gather(t, s.engine.met.registry)
+	all := expositiontest.Gather(t, s.met.registry)
 	for name, f := range all {
 		for _, m := range f.GetMetric() {
 			if m.Histogram != nil && strings.HasSuffix(name, "_seconds") {
@@ -33,7 +33,7 @@ func TestExposition(t *testing.T) {
 func TestExpositionIsComplete(t *testing.T) {
 	s, _ := serve(t, quick())
 	all := func(string) bool { return false }
-	if n := expositiontest.Complete(t, exposition, s.engine.met.registry, all); n < 12 {
+	if n := expositiontest.Complete(t, exposition, s.met.registry, all); n < 12 {
 		t.Errorf("only %d metrics are described", n)
 	}
 }
