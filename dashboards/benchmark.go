@@ -1,5 +1,10 @@
 package dashboards
 
+import (
+	"github.com/grafana/grafana-foundation-sdk/go/common"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+)
+
 func benchmark() page {
 	return page{
 		uid: "accelerator-benchmark", title: "Accelerators: benchmark", refresh: "10s", from: "now-15m",
@@ -12,7 +17,7 @@ func benchmark() page {
 		},
 		scope: "${instance:queryparam}",
 		rows: []row{
-			shown("Progress", append(benchProgress(), benchSteps())...),
+			shown("Progress", append(benchProgress(), benchSteps(), stepsOverTime())...),
 			shown("Load", benchLoad()...),
 			shown("Latency", benchLatency()...),
 		},
@@ -29,24 +34,24 @@ const hostsOfBench = `(label_replace(accelerator_exporter_build_info{job=~"$job"
 // rows in the table.
 func benchProgress() []panel {
 	return []panel{
-		statPanel("Requests", "Requests of the latest run that have ended, successful or failed, of all its steps and load generators.", count, "no run",
+		statPanel("Requests", "Requests of the latest run that have ended, successful or failed, of all its steps and load generators, and the share of them that failed.", count, "no run",
 			now(`sum(last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range])
   and on (instance, target, model, step) (max_over_time(timestamp(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"})[$__range:5s])
-    > on () group_left () max(max_over_time(timestamp(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"})[$__range:5s])) - 15))`, "")).
-			Span(8).ColorScheme(blue()),
-		statPanel("Failed", "Share of the latest run's requests that failed.", ratio, "no run",
+    > on () group_left () max(max_over_time(timestamp(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"})[$__range:5s])) - 15))`, "ended"),
 			now(`sum(last_over_time(accelerator_bench_failures_total{instance=~"$generator",target=~"$endpoint"}[$__range])
   and on (instance, target, model, step) (max_over_time(timestamp(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"})[$__range:5s])
     > on () group_left () max(max_over_time(timestamp(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"})[$__range:5s])) - 15))
   / (sum(last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range])
   and on (instance, target, model, step) (max_over_time(timestamp(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"})[$__range:5s])
-    > on () group_left () max(max_over_time(timestamp(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"})[$__range:5s])) - 15)) > 0)`, "")).
-			Span(8).Thresholds(thresholds("green", step{0.001, "orange"}, step{0.01, "red"})),
+    > on () group_left () max(max_over_time(timestamp(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"})[$__range:5s])) - 15)) > 0)`, "failed")).
+			Span(12).
+			OverrideByName("ended", []property{colorOf("blue")}).
+			OverrideByName("failed", []property{unitOf(ratio), colored("green", step{0.001, "orange"}, step{0.01, "red"})}),
 		statPanel("Client lag against gaps", "How late the load generator reads what has arrived, on the mean, as a share of the median gap between chunks, in the worst step; 0 where it is a millisecond or less. Orange: above 5 %. The report warns of it only where the kernel did not tell when data arrived.", ratio, "no run",
 			now(`max((sum by (target, model, step) (last_over_time(accelerator_bench_client_lag_seconds_sum{instance=~"$generator",target=~"$endpoint"}[$__range])) / (sum by (target, model, step) (last_over_time(accelerator_bench_client_lag_seconds_count{instance=~"$generator",target=~"$endpoint"}[$__range])) > 0) > 0.001
     or 0 * sum by (target, model, step) (last_over_time(accelerator_bench_client_lag_seconds_count{instance=~"$generator",target=~"$endpoint"}[$__range])))
   / (histogram_quantile(0.5, sum by (target, model, step, le) (last_over_time(accelerator_bench_inter_token_latency_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range]))) > 0))`, "")).
-			Span(8).Thresholds(thresholds("green", step{0.05, "orange"})),
+			Span(12).Thresholds(thresholds("green", step{0.05, "orange"})),
 	}
 }
 
@@ -73,6 +78,13 @@ func benchSteps() panel {
 		value("Began", `1000 * (min by (target, model, step) (min_over_time(timestamp(accelerator_bench_phase{instance=~"$generator",target=~"$endpoint"})[$__range:5s]))
   or min by (target, model, step) (min_over_time(timestamp(accelerator_bench_phase{instance=~"$generator",target=~"$endpoint"})[12h:15s])) and on (target, model, step) last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range]))`, unitOf("time:HH:mm:ss"), width(90)),
 	).Height(12).NoValue("no run").SortBy(ascending("Began"))
+}
+
+func stepsOverTime() panel {
+	return stateTimeline("Steps over time", "When each step ran: while its load came up, at its load, and while nothing more was sent.",
+		[]dashboard.ValueMapping{saying("1", "ramp", "light-blue"), saying("2", "steady", "blue"), saying("3", "drain", "light-blue")},
+		overTime(`max by (step) (1 * (accelerator_bench_phase{instance=~"$generator",target=~"$endpoint",phase="ramp"} == 1) or 2 * (accelerator_bench_phase{instance=~"$generator",target=~"$endpoint",phase="steady"} == 1) or 3 * (accelerator_bench_phase{instance=~"$generator",target=~"$endpoint",phase="drain"} == 1))`, "{{step}}")).
+		Height(5).Legend(common.NewVizLegendOptionsBuilder().ShowLegend(false))
 }
 
 func benchLoad() []panel {

@@ -41,15 +41,16 @@ type teamFlags struct {
 var ownFlags = []string{"--rank", "--output", "--lead-token-file", "--lead-listen-address", "--web.listen-address"}
 
 func (m *teamFlags) register(c *kingpin.CmdClause) {
-	c.Flag("lead", "Put on the load with other machines: the address of that with --rank 0, which leads.").PlaceHolder("HOST:PORT").Envar("ACCELBENCH_LEAD").StringVar(&m.lead)
-	c.Flag("machines", "How many they are. Default: as MPI or Slurm says.").PlaceHolder("N").Default("-1").IntVar(&m.machines)
-	c.Flag("rank", "Which of them this is, from 0. Default: as MPI, Slurm, Volcano or the Kubernetes Job says.").PlaceHolder("N").Default("-1").IntVar(&m.rank)
-	c.Flag("join-timeout", "How long they wait for one another.").Default("60s").DurationVar(&m.joinTimeout)
-	c.Flag("allow-fewer", "Go on without machines that are lost.").BoolVar(&m.allowFewer)
-	c.Flag("lead-token-file", "File with the secret that they share.").PlaceHolder("FILE").StringVar(&m.tokenFile)
-	c.Flag("lead-listen-address", "Where the leader listens. Default: at --lead.").PlaceHolder("ADDR").StringVar(&m.listen)
-	c.Flag("lead-web-config", "Prometheus' web configuration of the leader: TLS.").PlaceHolder("FILE").StringVar(&m.webConfig)
-	c.Flag("lead-http-config", "As --http-config, for the leader.").PlaceHolder("FILE").StringVar(&m.httpConfig)
+	m.lead = os.Getenv("ACCELBENCH_LEAD")
+	c.Flag("lead", "Put on a part: address of the first machine.").PlaceHolder("HOST:PORT").StringVar(&m.lead)
+	c.Flag("machines", "").Hidden().Default("-1").IntVar(&m.machines)
+	c.Flag("rank", "").Hidden().Default("-1").IntVar(&m.rank)
+	c.Flag("lead-token-file", "").Hidden().StringVar(&m.tokenFile)
+	c.Flag("join-timeout", "").Hidden().Default("60s").DurationVar(&m.joinTimeout)
+	c.Flag("allow-fewer", "").Hidden().BoolVar(&m.allowFewer)
+	c.Flag("lead-listen-address", "").Hidden().StringVar(&m.listen)
+	c.Flag("lead-web-config", "").Hidden().StringVar(&m.webConfig)
+	c.Flag("lead-http-config", "").Hidden().StringVar(&m.httpConfig)
 }
 
 // launchers say in the environment which of how many processes this is, the innermost first. The last two do not say of
