@@ -17,7 +17,6 @@ FUZZTIME          ?= 30s
 SOAK              ?= 10m
 SEED              ?= 1
 SEEDS             ?= 20
-POLLS             ?= 336
 # What only draws, counts and compresses, in one goroutine: the race detector made each picture take seconds. Nothing that
 # instantiates a generic type of sync may be here: the linker would take its copy, and see races that are none.
 UNWATCHED         := codeberg.org git.sr.ht github.com/ajstarks github.com/golang/freetype github.com/HdrHistogram gonum.org golang.org/x/image image compress
@@ -52,7 +51,7 @@ test-deploy: ## Test dashboards, rules, units, image, compose files and chart: n
 .PHONY: e2e
 e2e: build $(PROMETHEUS) ## Run the programs as a user would, and the alerts with Prometheus and Alertmanager.
 	$(GO) test -race -count=1 -timeout 30m -tags e2e -run '^TestEndToEnd$$' ./cmd/...
-	GOGC=400 $(GO) test -count=1 -timeout 30m -tags e2e -run '^TestAFault|^TestSimulation$$' ./cmd/accelerator_exporter -seeds 20 -polls 32
+	GOGC=400 $(GO) test -count=1 -timeout 30m -tags e2e -run '^TestAFault|^TestSimulation$$' ./cmd/accelerator_exporter -seeds 20
 	$(GO) test -C deploy -count=1 -timeout 30m -tags e2e -run '^TestEndToEnd$$' ./e2e
 	$(GO) test -C deploy -count=1 -timeout 30m -tags e2e -run '^TestEndToEnd$$' ./dist
 
@@ -61,8 +60,8 @@ e2e-soak: ## Let everything around the exporter misbehave for SOAK (10m), with r
 	$(GO) test -count=1 -timeout 0 -v -tags e2e -run '^TestSoak$$' ./cmd/accelerator_exporter -soak $(SOAK)
 
 .PHONY: simulate
-simulate: ## Let everything around the exporter misbehave for POLLS polls (336) of virtual time, with SEEDS random seeds (20) from SEED (1) on.
-	GOGC=400 $(GO) test -count=1 -timeout 0 -tags e2e -run '^TestSimulation$$' ./cmd/accelerator_exporter -seed $(SEED) -seeds $(SEEDS) -polls $(POLLS)
+simulate: ## Let everything around the exporter misbehave for a week of virtual time, with SEEDS random seeds (20) from SEED (1) on.
+	GOGC=400 $(GO) test -count=1 -timeout 0 -tags e2e -run '^TestSimulation$$' ./cmd/accelerator_exporter -seed $(SEED) -seeds $(SEEDS)
 
 .PHONY: e2e-numa
 e2e-numa: $(BIN)/tools/numa ## Compare the exporter with numactl on a kernel with four NUMA nodes, in QEMU; takes minutes.

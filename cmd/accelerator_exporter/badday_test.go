@@ -16,7 +16,7 @@ import (
 // to be over.
 func TestBadDay(t *testing.T) {
 	log := new(logBuffer)
-	simulate(t, 20*time.Minute, log, func(s *simulation) {
+	simulate(t, 20*time.Minute, nil, log, func(s *simulation) {
 		day := []struct {
 			hour int
 			what string

@@ -36,6 +36,7 @@ type simulation struct {
 	kubelet  string // its socket
 	start    time.Time
 	interval time.Duration // of polls and probes; what is not part of a poll is asked every fourth time
+	tools    []string      // of the vendors that it has
 	down     atomic.Bool   // there is no model server
 
 	mu      sync.Mutex
@@ -44,8 +45,9 @@ type simulation struct {
 	last    map[string]float64               // counters
 }
 
-// simulate runs the exporter while do lasts, in the bubble of a test. log gets its lines.
-func simulate(t *testing.T, interval time.Duration, log io.Writer, do func(s *simulation)) {
+// simulate runs the exporter for cards of these vendors, or of all, while do lasts, in the bubble of a test. log gets its
+// lines.
+func simulate(t *testing.T, interval time.Duration, vendors []string, log io.Writer, do func(s *simulation)) {
 	m, kubelet := newMachine(t, true), kubelet(t)
 	probes := writeFile(t, "probes.yml", fmt.Sprintf(`probes:
 - {name: chat, url: 'http://127.0.0.1:8000', model: qwen2.5, interval: %s, max_tokens: 8, slo: {time_to_first_token: 1s}}
@@ -70,8 +72,10 @@ func simulate(t *testing.T, interval time.Duration, log io.Writer, do func(s *si
 			t.Fatal(err)
 		}
 		flags.collector.NewRunner = s.runner
-		for i, v := range s.vendors() {
-			flags.vendors[i] = vendorFlags{VendorOptions: v, enabled: true, isSet: true, named: true, namedNetwork: true}
+		flags.vendors = nil
+		for _, v := range s.vendors(vendors...) {
+			flags.vendors = append(flags.vendors, vendorFlags{VendorOptions: v, enabled: true, isSet: true, named: true, namedNetwork: true})
+			s.tools = append(s.tools, v.Vendor.Tools[0])
 		}
 		s.run(flags, log, do)
 	})
@@ -114,8 +118,8 @@ func (s *simulation) run(flags *settings, log io.Writer, do func(s *simulation))
 	all.Wait()
 }
 
-// print keeps what a tool has printed: it may be shown for three of its intervals and a timeout. Up to five minutes in which
-// other calls hung do not count.
+// print keeps what a tool has printed: it may be shown for three of its intervals and a timeout, and until the next poll
+// drops it. Up to five minutes in which other calls hung do not count.
 func (s *simulation) print(c model.Command, key string, v float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +132,7 @@ func (s *simulation) print(c model.Command, key string, v float64) {
 		s.expires[key] = values
 	}
 	maps.DeleteFunc(values, func(_ float64, until time.Time) bool { return until.Before(now) })
-	limit := 3*max(4*s.interval, 10*time.Minute) + 10*time.Second + 5*time.Minute // calls that hang stretch a short interval
+	limit := 3*max(4*s.interval, 10*time.Minute) + s.interval + 10*time.Second + 5*time.Minute // calls that hang stretch a short interval
 	if c.EveryPoll || c.Name == "table" {
 		limit = 3*s.interval + 10*time.Second
 	}
