@@ -267,6 +267,10 @@ func (c *card) UsedKiB() float64 { return 1024 * c.UsedMiB }
 // Warmer is the card's temperature and so many degrees, in °C.
 func (c *card) Warmer(degrees float64) float64 { return c.Celsius + degrees }
 
+// ModuleCelsius is the temperature of the card's optical module, which its air warms: within the limit of 70 °C unless the
+// card is too hot.
+func (c *card) ModuleCelsius() float64 { return 20 + c.Celsius/2 }
+
 // Power is a share of the card's power, in watts.
 func (c *card) Power(share float64) float64 { return share * c.Watts }
 
