@@ -32,6 +32,7 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("Ctrl-C", b.interrupted)
 	t.Run("cards, server and own metrics", b.metrics)
 	t.Run("bindings", b.bindings)
+	t.Run("machines that are lost", b.machines)
 }
 
 func newBench(t testing.TB) *bench {
@@ -125,8 +126,8 @@ type stepFile struct {
 	Name    string
 	Stop    string
 	Account struct {
-		Attempted, Succeeded, Canceled int
-		Failed                         map[openai.Reason]int
+		Attempted, Succeeded, Canceled, Unknown int
+		Failed                                  map[openai.Reason]int
 	}
 	Load     struct{ Concurrency int }
 	Machines int

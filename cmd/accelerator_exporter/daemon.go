@@ -28,6 +28,7 @@ type daemon struct {
 	hardware    *collector.Collector
 	prober      *probe.Prober
 	targetCards *targetCards
+	lastHour    lastHour
 	registry    *prometheus.Registry
 	reloadMu    sync.Mutex
 	reloadOK    prometheus.Gauge
@@ -97,6 +98,7 @@ func (d *daemon) run(ctx context.Context, hangup <-chan os.Signal) error {
 	wg.Go(func() { d.hardware.Run(ctx) })
 	wg.Go(func() { d.prober.Run(ctx) })
 	wg.Go(func() { d.targetCards.run(ctx, d.settings.collector.Interval) })
+	wg.Go(func() { d.keepLastHour(ctx) })
 	wg.Go(func() {
 		for {
 			select {

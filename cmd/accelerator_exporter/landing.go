@@ -64,6 +64,7 @@ type probeView struct {
 	Bad                   bool
 	Why, Hint             string // of its failure
 	TTFT, TPOT, E2E, Good string // of the last success, and when that was
+	Lines                 []lineView
 }
 
 // serveLanding shows the state of everything, from memory alone: as HTML to a client that
@@ -89,7 +90,9 @@ func (d *daemon) landing(now time.Time) landing {
 		page.Vendors = append(page.Vendors, newVendorView(c, now, d.settings.collector.Interval))
 	}
 	for _, s := range d.prober.Statuses() {
-		page.Probes = append(page.Probes, newProbeView(s))
+		view := newProbeView(s)
+		view.Lines = d.lastHour.lines(s.Target)
+		page.Probes = append(page.Probes, view)
 	}
 	for _, s := range d.hardware.Statuses() {
 		page.Collectors = append(page.Collectors, newCollectorView(s))

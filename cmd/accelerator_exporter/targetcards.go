@@ -58,6 +58,13 @@ func (t *targetCards) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
+// byTarget returns the cards that serve each target. They are not changed.
+func (t *targetCards) byTarget() map[string]map[servingCard]bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cards
+}
+
 // run updates soon after the start, when the tools have answered, and then at every interval.
 func (t *targetCards) run(ctx context.Context, interval time.Duration) {
 	for wait := min(time.Second, interval); ; wait = interval {
