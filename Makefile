@@ -134,6 +134,10 @@ bench: ## Run the benchmarks.
 bench-truth: ## Measure the error of the measurement against a server that knows the truth; takes 2 minutes.
 	@$(GO) test -run '^$$' -bench '^BenchmarkTruth$$' -benchtime 1x ./bench/openai
 
+.PHONY: oracle
+oracle: ## Compare accelbench and vLLM's own tool with a real vLLM in the folder ORACLE (deploy/oracle/setup.sh FOLDER); takes minutes.
+	$(GO) test -tags e2e,oracle -count=1 -timeout 1h -v -run '^TestOracle$$' ./cmd/accelbench -oracle $(abspath $(ORACLE))
+
 .PHONY: bench-capacity
 bench-capacity: ## Ask accelbench capacity for answers that are known; takes 45 minutes.
 	@$(GO) test -tags e2e -run '^$$' -bench '^BenchmarkCapacity$$' -benchtime 1x -timeout 3h ./cmd/accelbench

@@ -1,0 +1,154 @@
+//go:build e2e && oracle
+
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+var oracle = flag.String("oracle", "", "the folder that deploy/oracle/setup.sh filled")
+
+// oracleFigures are means in the result file of both tools, and the server's histogram of the same.
+var oracleFigures = []struct{ name, key, histogram string }{
+	{"TTFT", "mean_ttft_ms", "vllm:time_to_first_token_seconds"},
+	{"ITL", "mean_itl_ms", "vllm:inter_token_latency_seconds"},
+	{"TPOT", "mean_tpot_ms", "vllm:request_time_per_output_token_seconds"},
+	{"E2E", "mean_e2el_ms", "vllm:e2e_request_latency_seconds"},
+}
+
+// TestOracle runs the same command lines by accelbench and by vLLM's own tool, in turns, against a real vLLM, and holds what
+// they say against the server's own histograms over the same requests. It logs the table of docs/testing.md.
+func TestOracle(t *testing.T) {
+	b, url := newBench(t), startVLLM(t)
+	const rounds = 3
+	t.Log("| API, users | figure | server, ms | accelbench | `vllm bench serve` |")
+	for _, api := range [][]string{{"--backend=vllm"}, {"--backend=openai-chat", "--endpoint=/v1/chat/completions"}} {
+		for _, users := range []int{1, 4, 8} {
+			differences, server := map[string][2]float64{}, map[string]float64{}
+			for round := range rounds {
+				line := append(api[:len(api):len(api)], "--base-url="+url, "--model="+filepath.Join(*oracle, "model"), "--dataset-name=random",
+					"--random-input-len=128", "--random-output-len=64", "--ignore-eos", fmt.Sprint("--num-prompts=", 20*users), fmt.Sprint("--max-concurrency=", users),
+					fmt.Sprint("--seed=", round), "--ready-check-timeout-sec=0", "--percentile-metrics=ttft,tpot,itl,e2el", "--save-result")
+				for tool, program := range [][]string{{b.path("accelbench"), "run"}, {filepath.Join(*oracle, "bin", "vllm"), "bench", "serve"}} {
+					said, truth := askOracle(t, url, append(program, line...), 20*users)
+					for _, f := range oracleFigures {
+						d := differences[f.name]
+						d[tool] += (said[f.key]/truth[f.histogram] - 1) / rounds
+						differences[f.name] = d
+						server[f.name] += truth[f.histogram] / (2 * rounds)
+					}
+				}
+			}
+			for _, f := range oracleFigures {
+				ours, theirs := 100*differences[f.name][0], 100*differences[f.name][1]
+				t.Logf("| %s, %d | %s | %.2f | %+.1f %% | %+.1f %% |", strings.TrimPrefix(api[0], "--backend="), users, f.name, server[f.name], ours, theirs)
+				if math.Abs(ours) > math.Abs(theirs)+1 {
+					t.Errorf("%s of %d users: accelbench is farther from the server", f.name, users)
+				}
+			}
+		}
+	}
+}
+
+// startVLLM starts the real server and returns its URL.
+func startVLLM(t *testing.T) string {
+	t.Helper()
+	address := freeAddress(t)
+	_, port, _ := strings.Cut(address, ":")
+	cmd := exec.Command(filepath.Join(*oracle, "bin", "vllm"), "serve", filepath.Join(*oracle, "model"), "--host=127.0.0.1", "--port="+port, "--enforce-eager", "--max-model-len=2048")
+	cmd.Env = append(os.Environ(), "VLLM_TARGET_DEVICE=cpu", "VLLM_CPU_KVCACHE_SPACE=1", "VLLM_CPU_OMP_THREADS_BIND=0", "HF_HUB_OFFLINE=1", "VLLM_NO_USAGE_STATS=1")
+	log, err := os.Create(filepath.Join(t.TempDir(), "vllm.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+		if text, _ := os.ReadFile(log.Name()); t.Failed() {
+			t.Logf("the end of its log:\n%s", text[max(0, len(text)-4000):])
+		}
+	})
+	for deadline := time.Now().Add(10 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Second) {
+		if resp, err := http.Get("http://" + address + "/health"); err == nil {
+			resp.Body.Close()
+			return "http://" + address
+		}
+	}
+	t.Fatal("vLLM does not answer")
+	return ""
+}
+
+// askOracle runs a tool, and returns its means and the server's of the same requests, in milliseconds.
+func askOracle(t *testing.T, url string, line []string, requests int) (said, truth map[string]float64) {
+	t.Helper()
+	cmd := exec.Command(line[0], append(line[1:], "--result-dir=.", "--result-filename=result.json")...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "VLLM_TARGET_DEVICE=cpu", "HF_HUB_OFFLINE=1")
+	before := histograms(t, url)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", line, err, out)
+	}
+	after := histograms(t, url)
+	text, err := os.ReadFile(filepath.Join(cmd.Dir, "result.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]any
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	said, truth = map[string]float64{}, map[string]float64{}
+	for _, f := range oracleFigures {
+		said[f.key], _ = all[f.key].(float64)
+		count := after[f.histogram].GetSampleCount() - before[f.histogram].GetSampleCount()
+		truth[f.histogram] = 1e3 * (after[f.histogram].GetSampleSum() - before[f.histogram].GetSampleSum()) / float64(count)
+		if f.name != "ITL" && count != uint64(requests) {
+			t.Errorf("%s: the server counted %d requests, want %d", f.name, count, requests)
+		}
+	}
+	if n := all["total_output_tokens"]; n != float64(64*requests) {
+		t.Errorf("%s counted %v output tokens, want %d", line[0], n, 64*requests)
+	}
+	return said, truth
+}
+
+// histograms are the server's, of its one engine.
+func histograms(t *testing.T, url string) map[string]*dto.Histogram {
+	t.Helper()
+	resp, err := http.Get(url + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]*dto.Histogram{}
+	for _, f := range oracleFigures {
+		if family := families[f.histogram]; family != nil {
+			all[f.histogram] = family.GetMetric()[0].GetHistogram()
+		}
+	}
+	return all
+}
