@@ -38,9 +38,9 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("every tool fault", h.toolFaults)
 	t.Run("promtool", h.promtool)
 	t.Run("protobuf with native histograms", h.protobuf)
-	t.Run("4,000 scrapes", h.manyScrapes)
 	t.Run("the log's reader goes away", h.logReaderGone)
 	t.Run("SIGTERM", h.terminate)
+	t.Run("10,000 scrapes", h.manyScrapes)
 }
 
 func startHost(t *testing.T) *host {
@@ -66,7 +66,7 @@ func (h *host) collecting() []string {
 	args := []string{
 		"--web.listen-address=127.0.0.1:0", "--collector.environment=FAKEHOST_STATE", "--collector.detail=full",
 		"--collector.ascend.hccn-command=" + h.path("hccn_tool"),
-		"--collector.interval=500ms", "--collector.inventory-interval=2s", "--collector.timeout=5s",
+		"--collector.interval=1s", "--collector.inventory-interval=4s", "--collector.timeout=5s",
 	}
 	for _, v := range collector.Vendors() {
 		args = append(args, "--collector."+v.Name+".command="+h.path(v.Tools[0]))
@@ -228,10 +228,13 @@ func (h *host) shows(t *testing.T) {
 }
 
 func (h *host) probeFailures(t *testing.T) {
+	failures := func() string {
+		metrics, _ := h.get(t, "/metrics", "")
+		return strings.Join(regexp.MustCompile(`(?m)^accelerator_probe_failures_total.*`).FindAllString(metrics, -1), "\n")
+	}
 	for reason := range h.failureTargets() {
 		eventually(t, "a failure "+string(reason), func() error {
-			metrics, _ := h.get(t, "/metrics", "")
-			return has(metrics, fmt.Sprintf(`accelerator_probe_failures_total\{model="qwen2.5",reason=%q,target=%q\}`, reason, reason))
+			return has(failures(), fmt.Sprintf(`accelerator_probe_failures_total\{model="qwen2.5",reason=%q,target=%q\}`, reason, reason))
 		})
 	}
 	// A reload does not wait for the request of a target that changes.
@@ -244,7 +247,7 @@ func (h *host) probeFailures(t *testing.T) {
 	if err != nil || response.StatusCode != http.StatusOK {
 		t.Fatalf("reloading: %v %v", response, err)
 	}
-	metrics, _ := h.get(t, "/metrics", "")
+	metrics := failures()
 	for reason := range h.failureTargets() {
 		for _, other := range openai.Reasons() {
 			if other == reason {
@@ -257,43 +260,48 @@ func (h *host) probeFailures(t *testing.T) {
 	}
 }
 
+// toolFaults replaces the tools of all vendors at once, and each of them by one fault after the other.
 func (h *host) toolFaults(t *testing.T) {
-	// What the table alone tells: details grow stale later.
-	card := func(vendor string) string {
-		return fmt.Sprintf(`accelerator_info\{[^}]*device="0"[^}]*vendor=%q\}`, vendor)
-	}
-	for _, c := range []struct{ tool, collector, script, reason string }{
-		{"mx-smi", "metax", "exec sleep 600", "timeout"},
-		{"mx-smi", "metax", "trap '' TERM; sleep 600; sleep 600", "timeout"},
-		{"mx-smi", "metax", "exec yes 'a row without end'", "output_too_large"},
-		{"mx-smi", "metax", "exit 1", "exit"},
-		{"mx-smi", "metax", "echo 'No available devices were discovered'; exit 2", "no_device"},
-		{"mx-smi", "metax", "echo '| OTHER-SMI 1.0 |'", "parse"},
-		{"npu-smi", "ascend", "sleep 600 & sleep 601 & wait", "timeout"},
-		{"npu-smi", "ascend", h.path("fakehost") + " npu-smi info | head -c 2000; sleep 600", "timeout"},
-		{"npu-smi", "ascend", "echo 'dcmi module initialize failed. ret is -8005'", "driver"},
-		{"nvidia-smi", "nvidia", "echo 'No devices were found'; exit 6", "no_device"},
-		{"hy-smi", "hygon", "exec sleep 600", "timeout"},
-		{"ixsmi", "iluvatar", "echo 'ixsmi: error while loading shared libraries: libixml.so' >&2; exit 127", "driver"},
-		{"xpu_smi", "kunlunxin", "echo '| Intel XPU-SMI 1.2 |'", "parse"},
-		{"mthreads-gmi", "moorethreads", "echo 'Error: No MT GPU device found.'", "no_device"},
-		{"efsmi", "enflame", "exec sleep 600", "timeout"},
+	for tool, faults := range map[string][]struct{ collector, script, reason string }{
+		"mx-smi": {
+			{"metax", "exec sleep 600", "timeout"},
+			{"metax", "trap '' TERM; sleep 600; sleep 600", "timeout"},
+			{"metax", "exec yes 'a row without end'", "output_too_large"},
+			{"metax", "exit 1", "exit"},
+			{"metax", "echo 'No available devices were discovered'; exit 2", "no_device"},
+			{"metax", "echo '| OTHER-SMI 1.0 |'", "parse"},
+		},
+		"npu-smi": {
+			{"ascend", "sleep 600 & sleep 601 & wait", "timeout"},
+			{"ascend", h.path("fakehost") + " npu-smi info | head -c 2000; sleep 600", "timeout"},
+			{"ascend", "echo 'dcmi module initialize failed. ret is -8005'", "driver"},
+		},
+		"nvidia-smi":   {{"nvidia", "echo 'No devices were found'; exit 6", "no_device"}},
+		"hy-smi":       {{"hygon", "exec sleep 600", "timeout"}},
+		"ixsmi":        {{"iluvatar", "echo 'ixsmi: error while loading shared libraries: libixml.so' >&2; exit 127", "driver"}},
+		"xpu_smi":      {{"kunlunxin", "echo '| Intel XPU-SMI 1.2 |'", "parse"}},
+		"mthreads-gmi": {{"moorethreads", "echo 'Error: No MT GPU device found.'", "no_device"}},
+		"efsmi":        {{"enflame", "exec sleep 600", "timeout"}},
 	} {
-		h.replaceTool(t, c.tool, c.script)
-		eventually(t, c.tool+": "+c.script, func() error {
-			metrics, _ := h.get(t, "/metrics", "")
-			if err := has(metrics, fmt.Sprintf(`accelerator_collector_failures_total\{collector=%q,reason=%q\}`, c.collector, c.reason)); err != nil {
-				return err
+		t.Run(tool, func(t *testing.T) {
+			t.Parallel()
+			for _, f := range faults {
+				h.replaceTool(t, tool, f.script)
+				// What the table alone tells: details grow stale later.
+				card := fmt.Sprintf(`accelerator_info\{[^}]*device="0"[^}]*vendor=%q\}`, f.collector)
+				eventually(t, f.script, func() error {
+					metrics, _ := h.get(t, "/metrics", "")
+					if has(metrics, card) == nil {
+						return fmt.Errorf("stale cards are still there")
+					}
+					return has(metrics, fmt.Sprintf(`accelerator_collector_failures_total\{collector=%q,reason=%q\}`, f.collector, f.reason))
+				})
+				h.replaceTool(t, tool, "exec "+h.path("fakehost")+" "+tool+` "$@"`)
+				eventually(t, "it recovers", func() error {
+					metrics, _ := h.get(t, "/metrics", "")
+					return has(metrics, card)
+				})
 			}
-			if has(metrics, card(c.collector)) == nil {
-				return fmt.Errorf("stale cards are still there")
-			}
-			return nil
-		})
-		h.replaceTool(t, c.tool, "exec "+h.path("fakehost")+" "+c.tool+` "$@"`)
-		eventually(t, c.tool+" recovers", func() error {
-			metrics, _ := h.get(t, "/metrics", "")
-			return has(metrics, card(c.collector))
 		})
 	}
 }
@@ -320,7 +328,7 @@ func eventually(t *testing.T, what string, try func() error) {
 		select {
 		case <-ctx.Done():
 			t.Fatalf("not within %s: %s: %v", patience, what, err)
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(200 * time.Millisecond): // a page has a megabyte
 		}
 	}
 }
