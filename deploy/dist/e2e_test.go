@@ -4,20 +4,16 @@
 package dist
 
 import (
-	"bytes"
-	"context"
 	"debug/buildinfo"
 	"debug/elf"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v4/pkg/chart/common"
@@ -71,22 +67,6 @@ done
 echo root:x:0:0::/root:/bin/sh >etc/passwd
 printf '%s\n' root:x:0: video:x:44: render:x:105: >etc/group`
 
-// output runs a program that must succeed, with more in its environment, and returns what it printed.
-func output(t *testing.T, dir string, env []string, line ...string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), env...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s%s", strings.Join(line, " "), err, stdout.Bytes(), stderr.Bytes())
-	}
-	return stdout.String()
-}
-
 // TestEndToEnd builds a release and looks at every file of it. make dist-check builds it a second time and compares.
 func TestEndToEnd(t *testing.T) {
 	programtest.NeedSuperuser(t)
@@ -94,7 +74,7 @@ func TestEndToEnd(t *testing.T) {
 	out := t.TempDir()
 	version := strings.TrimSpace(programtest.Read(t, root+"/VERSION"))
 	env := []string{"SOURCE_DATE_EPOCH=1700000000", "REVISION=" + revision, "TZ=Asia/Shanghai", "LC_ALL=C.UTF-8"}
-	output(t, root, env, "sh", "-c", `umask 077 && deploy/dist/build.sh "$1"`, "sh", out)
+	programtest.Output(t, root, env, "sh", "-c", `umask 077 && deploy/dist/build.sh "$1"`, "sh", out)
 
 	t.Run("files", func(t *testing.T) { testFiles(t, out, version) })
 	for architecture := range architectures {
@@ -125,7 +105,7 @@ func testFiles(t *testing.T, out, version string) {
 	if len(files) != 10 || digests != 9 {
 		t.Errorf("%d files with %d digests: %v", len(files), digests, files)
 	}
-	output(t, out, nil, "sha256sum", "--strict", "--check", "SHA256SUMS")
+	programtest.Output(t, out, nil, "sha256sum", "--strict", "--check", "SHA256SUMS")
 }
 
 // sameAsTree wants the files of patterns, below a folder, as the tree has them, and nothing that needs the source.
@@ -142,7 +122,7 @@ func sameAsTree(t *testing.T, folder string, patterns ...string) {
 			}
 		}
 	}
-	if found := output(t, folder, nil, "find", ".", "-name", "*.go", "-o", "-name", "testdata", "-o", "-name", "tests"); found != "" {
+	if found := programtest.Output(t, folder, nil, "find", ".", "-name", "*.go", "-o", "-name", "testdata", "-o", "-name", "tests"); found != "" {
 		t.Errorf("of no use without the source:\n%s", found)
 	}
 }
@@ -150,8 +130,8 @@ func sameAsTree(t *testing.T, folder string, patterns ...string) {
 // testTarball: the archive has one folder, with the tree's files at their paths, and programs that run.
 func testTarball(t *testing.T, file, name, version, architecture string) {
 	dir := t.TempDir()
-	output(t, dir, nil, "tar", "--extract", "--file="+file)
-	if found := output(t, dir, nil, "ls"); found != name+"\n" {
+	programtest.Output(t, dir, nil, "tar", "--extract", "--file="+file)
+	if found := programtest.Output(t, dir, nil, "ls"); found != name+"\n" {
 		t.Errorf("it holds %q", found)
 	}
 	folder := filepath.Join(dir, name)
@@ -165,11 +145,11 @@ func testTarball(t *testing.T, file, name, version, architecture string) {
 		return
 	}
 	checkVersion(t, filepath.Join(folder, "bin/accelerator_exporter"), version)
-	if table := output(t, dir, []string{"FAKEHOST_STATE=" + t.TempDir()}, filepath.Join(folder, "bin/fake/mx-smi")); !strings.Contains(table, "MX-SMI") {
+	if table := programtest.Output(t, dir, []string{"FAKEHOST_STATE=" + t.TempDir()}, filepath.Join(folder, "bin/fake/mx-smi")); !strings.Contains(table, "MX-SMI") {
 		t.Errorf("bin/fake/mx-smi prints\n%s", table)
 	}
 	for shell, completion := range map[string]string{"bash": "accelbench.bash", "zsh": "_accelbench"} {
-		want := output(t, dir, nil, filepath.Join(folder, "bin/accelbench"), "--completion-script-"+shell)
+		want := programtest.Output(t, dir, nil, filepath.Join(folder, "bin/accelbench"), "--completion-script-"+shell)
 		if got := programtest.Read(t, filepath.Join(folder, "completions", completion)); got != want || got == "" {
 			t.Errorf("%s holds\n%s", completion, got)
 		}
@@ -208,7 +188,7 @@ func checkProgram(t *testing.T, path, architecture string) {
 func checkVersion(t *testing.T, program, version string) {
 	t.Helper()
 	want := filepath.Base(program) + ", version " + version + " (branch: HEAD, revision: " + revision + ")"
-	if got := output(t, ".", nil, program, "--version"); !strings.HasPrefix(got, want+"\n") {
+	if got := programtest.Output(t, ".", nil, program, "--version"); !strings.HasPrefix(got, want+"\n") {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
@@ -219,7 +199,7 @@ func testPackage(t *testing.T, f format, out, version, architecture string) {
 	names := strings.NewReplacer("VERSION", version, "ARCH", architecture, "MACHINE", map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[architecture])
 	system := t.TempDir()
 	env := []string{"ROOT=" + system, "PACKAGE=" + filepath.Join(out, names.Replace(f.file)), "FAKEHOST_STATE=" + t.TempDir()}
-	run := func(script string) string { t.Helper(); return output(t, out, env, "sh", "-ec", script) }
+	run := func(script string) string { t.Helper(); return programtest.Output(t, out, env, "sh", "-ec", script) }
 	read := func(name string) string { t.Helper(); return programtest.Read(t, filepath.Join(system, name)) }
 	if says := strings.TrimSpace(run(f.ask)); says != names.Replace(f.says) {
 		t.Errorf("it says %q", says)

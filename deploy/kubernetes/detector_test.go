@@ -3,7 +3,6 @@ package kubernetes
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -53,10 +52,7 @@ func TestNodeProblemDetector(t *testing.T) {
 		{"grep -v '0000:21:00.0' " + table, "metax: ", 1},
 		{"exit 1", "metax: exit: ", 2},
 	} {
-		programtest.Write(t, filepath.Join(tools, "mx-smi"), "#!/bin/sh\n[ $# = 0 ] || exit 1\n"+c.tool+"\n")
-		if err := os.Chmod(filepath.Join(tools, "mx-smi"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		programtest.WriteScript(t, filepath.Join(tools, "mx-smi"), "[ $# = 0 ] || exit 1\n"+c.tool+"\n")
 		cmd := exec.Command(rule.Path, rule.Args...)
 		cmd.Env = []string{"PATH=" + programs + ":" + tools + ":/usr/bin:/bin"}
 		out, err := cmd.Output()

@@ -42,10 +42,7 @@ func TestVerify(t *testing.T) {
 	for _, dropIns := range [][]string{nil, {"root.conf"}, {"find-cards.conf"}, {"devices.conf"}, {"credentials.conf"}, {"root.conf", "find-cards.conf", "devices.conf", "credentials.conf"}} {
 		dir := t.TempDir()
 		stand := filepath.Join(dir, "accelerator_exporter")
-		programtest.Write(t, stand, "#!/bin/sh\n")
-		if err := os.Chmod(stand, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		programtest.WriteScript(t, stand, "")
 		programtest.Write(t, filepath.Join(dir, unit), strings.ReplaceAll(programtest.Read(t, unit), program, stand))
 		programtest.Write(t, filepath.Join(dir, socket), programtest.Read(t, socket))
 		for _, name := range dropIns {

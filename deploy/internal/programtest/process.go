@@ -3,9 +3,12 @@
 package programtest
 
 import (
+	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -74,4 +77,20 @@ func (p *Process) Crash() {
 func (p *Process) Log(t *testing.T) string {
 	t.Helper()
 	return Read(t, p.log)
+}
+
+// Output runs a program that must succeed, in a folder and with more in its environment, and returns what it printed.
+func Output(t *testing.T, dir string, env []string, line ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s%s", strings.Join(line, " "), err, stdout.Bytes(), stderr.Bytes())
+	}
+	return stdout.String()
 }
