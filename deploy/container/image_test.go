@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -123,10 +122,8 @@ func checkFiles(t *testing.T, root string) {
 func start(t *testing.T, root string) {
 	t.Helper()
 	address := programtest.FreeAddress(t)
-	cmd := exec.Command(filepath.Join(root, "usr/local/bin/accelerator_exporter"), "--web.listen-address="+address,
+	programtest.Run(t, "the exporter", []string{"FAKEHOST_STATE=" + t.TempDir()}, filepath.Join(root, "usr/local/bin/accelerator_exporter"), "--web.listen-address="+address,
 		"--collector.metax.command="+filepath.Join(root, "usr/local/bin/fake/mx-smi"), "--collector.interval=200ms")
-	cmd.Env = append(os.Environ(), "FAKEHOST_STATE="+t.TempDir())
-	programtest.Start(t, "the exporter", cmd)
 	programtest.Eventually(t, time.Minute, "cards", func() error {
 		return programtest.PageHas(t, "http://"+address+"/metrics", `accelerator_devices{vendor="metax"} 8`)
 	})
