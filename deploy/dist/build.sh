@@ -111,5 +111,6 @@ layout
 packages amd64
 packages arm64
 chart
+install -m 755 deploy/install.sh "$out/"
 cd "$out"
-sha256sum -- accelerator* >SHA256SUMS
+sha256sum -- accelerator* install.sh >SHA256SUMS

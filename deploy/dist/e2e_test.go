@@ -102,7 +102,7 @@ func testFiles(t *testing.T, out, version string) {
 		}
 	}
 	digests := strings.Count(programtest.Read(t, filepath.Join(out, "SHA256SUMS")), "\n")
-	if len(files) != 10 || digests != 9 {
+	if len(files) != 11 || digests != 10 {
 		t.Errorf("%d files with %d digests: %v", len(files), digests, files)
 	}
 	programtest.Output(t, out, nil, "sha256sum", "--strict", "--check", "SHA256SUMS")
