@@ -42,8 +42,8 @@ var formats = []format{{
 	remove:  `dpkg --root="$ROOT" --log=/dev/null --remove accelerator-exporter`,
 	kept:    "etc/default/accelerator_exporter",
 }, {
-	file: "accelerator-exporter-VERSION-1.MACHINE.rpm", says: "accelerator-exporter VERSION MACHINE systemd",
-	ask:     `rpm --query --queryformat '%{NAME} %{VERSION} %{ARCH} [%{REQUIRES}]' --package "$PACKAGE"`,
+	file: "accelerator-exporter-VERSION-1.MACHINE.rpm", says: "accelerator-exporter VERSION MACHINE systemd cn", // one file is configuration, which no version replaces
+	ask:     `rpm --query --queryformat '%{NAME} %{VERSION} %{ARCH} [%{REQUIRES}] [%{FILEFLAGS:fflags}]' --package "$PACKAGE"`,
 	install: `rpm --root="$ROOT" --nodeps --ignorearch --upgrade --replacepkgs "$PACKAGE"`,
 	verify:  `rpm --root="$ROOT" --verify --nodeps accelerator-exporter`,
 	remove:  `rpm --root="$ROOT" --erase accelerator-exporter`,
