@@ -13,6 +13,7 @@ GOLANGCI          := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 # As deploy/go.mod has it, where it is called v0.315.0.
 PROMETHEUS_VERSION := 3.15.0
 PROMETHEUS        := $(BIN)/tools/prometheus $(BIN)/tools/promtool
+NFPM              := $(BIN)/tools/nfpm
 FUZZTIME          ?= 30s
 SOAK              ?= 10m
 SEED              ?= 1
@@ -80,8 +81,12 @@ $(PROMETHEUS) &: deploy/go.mod
 		github.com/prometheus/prometheus/cmd/prometheus github.com/prometheus/prometheus/cmd/promtool
 	@touch $(PROMETHEUS)
 
+$(NFPM): deploy/go.mod
+	env -u GOOS -u GOARCH $(GO) build -C deploy -trimpath -ldflags='-s -w' -o ../$@ github.com/goreleaser/nfpm/v2/cmd/nfpm
+	@touch $@
+
 .PHONY: tools
-tools: $(PROMETHEUS) ## Build Prometheus 3 and its promtool into bin/tools; tests use them where they are.
+tools: $(PROMETHEUS) $(NFPM) ## Build Prometheus 3, its promtool and nfpm, which makes packages, into bin/tools.
 
 .PHONY: image
 image: ## Build the container image (BUILDER=docker, podman or buildah; PREBUILT=1 without a base image).
@@ -110,7 +115,7 @@ lint: $(GOLANGCI) ## Run the linters.
 	$(GOLANGCI) run ./...
 	cd deploy && $(CURDIR)/$(GOLANGCI) run --config ../.golangci.yml ./...
 	@command -v shellcheck >/dev/null || { echo "make lint needs shellcheck for the scripts (Debian: shellcheck)" >&2; exit 1; }
-	shellcheck --external-sources --source-path=. .ci/run deploy/*.sh deploy/*/*.sh deploy/dist/debian/postinst deploy/dist/debian/prerm
+	shellcheck --external-sources --source-path=. .ci/run deploy/*.sh deploy/*/*.sh
 
 $(GOLANGCI):
 	@mkdir -p $(BIN)

@@ -25,11 +25,8 @@ func collect(t *testing.T, tools map[string]string) (folder string, asked []stri
 	bin := t.TempDir()
 	log := filepath.Join(bin, "log")
 	for name, answers := range tools {
-		text := fmt.Sprintf("#!/bin/sh\necho \"%s $*\" >>%s\nif read -r line; then echo stdin >>%[2]s; fi\ncase \"$*\" in\n%s\nesac\n", name, log, answers)
-		programtest.Write(t, filepath.Join(bin, name), text)
-		if err := os.Chmod(filepath.Join(bin, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		text := fmt.Sprintf("echo \"%s $*\" >>%s\nif read -r line; then echo stdin >>%[2]s; fi\ncase \"$*\" in\n%s\nesac\n", name, log, answers)
+		programtest.WriteScript(t, filepath.Join(bin, name), text)
 	}
 	folder = filepath.Join(t.TempDir(), "captures")
 	cmd := exec.CommandContext(t.Context(), sh, filepath.Join(programtest.Root(t), "deploy/collect.sh"), "-o", folder, "-t", "2")

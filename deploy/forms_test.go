@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -14,16 +13,13 @@ import (
 // TestVendorsInEveryForm: each vendor that the exporter knows is in each way to run it, in the alerts on heat, and in the
 // documents that say what it needs.
 func TestVendorsInEveryForm(t *testing.T) {
-	help, err := exec.Command(filepath.Join(programtest.Build(t), "accelerator_exporter"), "--help").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, help)
-	}
-	known := regexp.MustCompile(`--collector\.(\w+)\.command=(?:"?)([\w-]+)`).FindAllSubmatch(help, -1)
+	help := programtest.Output(t, ".", nil, filepath.Join(programtest.Build(t), "accelerator_exporter"), "--help")
+	known := regexp.MustCompile(`--collector\.(\w+)\.command=(?:"?)([\w-]+)`).FindAllStringSubmatch(help, -1)
 	if len(known) < 2 {
 		t.Fatalf("the exporter knows %d vendors\n%s", len(known), help)
 	}
 	for _, v := range known {
-		vendor, tool := string(v[1]), string(v[2])
+		vendor, tool := v[1], v[2]
 		for file, want := range map[string]string{
 			"deploy/compose/compose." + vendor + ".yml":          "--collector." + vendor,
 			"deploy/container/README.md":                         "--collector." + vendor,

@@ -6,7 +6,6 @@ import (
 	"context"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -122,9 +121,7 @@ func TestStart(t *testing.T) {
 		for i := range line {
 			line[i] = local.Replace(line[i])
 		}
-		cmd := exec.Command(line[0], append(line[1:], more...)...)
-		cmd.Env = append(os.Environ(), "FAKEHOST_STATE="+state)
-		programtest.Start(t, service, cmd)
+		programtest.Run(t, service, []string{"FAKEHOST_STATE=" + state}, line[0], append(line[1:], more...)...)
 	}
 	start("vllm", project.Services["vllm"].Entrypoint)
 	start("exporter", []string{"/usr/local/bin/accelerator_exporter"}, "--web.listen-address="+exporter)

@@ -2,12 +2,9 @@
 package container
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,22 +15,6 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
-
-// output runs a program in the root of the repository to its end and returns what it printed.
-func output(t *testing.T, name string, args ...string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = programtest.Root(t)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	stdout, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s %s: %v\n%s%s", name, strings.Join(args, " "), err, stdout, stderr.Bytes())
-	}
-	return strings.TrimSpace(string(stdout))
-}
 
 // image is what an image says of itself.
 type image struct {
@@ -48,14 +29,9 @@ type image struct {
 // TestCommands runs README.md's commands for cards with a docker that prints its arguments: what somebody copies starts one
 // collector, with the vendor's tool or runtime and no right that is not named.
 func TestCommands(t *testing.T) {
-	sh := programtest.Find(t, "sh")
 	bin := t.TempDir()
-	for name, text := range map[string]string{"docker": "#!/bin/sh\nprintf '%s ' \"$@\"\necho\n", "stat": "#!/bin/sh\necho 42\n"} {
-		programtest.Write(t, filepath.Join(bin, name), text)
-		if err := os.Chmod(filepath.Join(bin, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	programtest.WriteScript(t, filepath.Join(bin, "docker"), `printf '%s ' "$@"; echo`)
+	programtest.WriteScript(t, filepath.Join(bin, "stat"), "echo 42")
 	_, section, _ := strings.Cut(programtest.Read(t, "README.md"), "\n## With cards\n")
 	section, _, _ = strings.Cut(section, "\n### ")
 	var script strings.Builder
@@ -64,14 +40,8 @@ func TestCommands(t *testing.T) {
 			script.WriteString(code)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), sh, "-eu", "-c", script.String())
-	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	var collectors []string
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(programtest.Output(t, ".", []string{"PATH=" + bin + ":" + os.Getenv("PATH")}, "sh", "-eu", "-c", script.String())) {
 		options, flags, isImage := strings.Cut(line, " accelerator-exporter:"+strings.TrimSpace(programtest.Read(t, "../../VERSION"))+" ")
 		vendor, rest, _ := strings.Cut(strings.TrimPrefix(flags, "--collector."), " ")
 		collectors = append(collectors, vendor)
@@ -97,8 +67,10 @@ func TestImage(t *testing.T) {
 	t.Setenv("BUILDER", "buildah "+strings.Join(buildah, " "))
 	t.Setenv("PREBUILT", "1")
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
-	output(t, "sh", "deploy/container/build.sh", "exporter:test", "--isolation", "chroot", "--pull=never")
-	run := func(args ...string) string { return output(t, "buildah", slices.Concat(buildah, args)...) }
+	programtest.Output(t, programtest.Root(t), nil, "sh", "deploy/container/build.sh", "exporter:test", "--isolation", "chroot", "--pull=never")
+	run := func(args ...string) string {
+		return strings.TrimSpace(programtest.Output(t, ".", nil, slices.Concat([]string{"buildah"}, buildah, args)...))
+	}
 
 	var answer struct{ OCIv1 image }
 	if err := json.Unmarshal([]byte(run("inspect", "--type", "image", "exporter:test")), &answer); err != nil {
@@ -150,10 +122,8 @@ func checkFiles(t *testing.T, root string) {
 func start(t *testing.T, root string) {
 	t.Helper()
 	address := programtest.FreeAddress(t)
-	cmd := exec.Command(filepath.Join(root, "usr/local/bin/accelerator_exporter"), "--web.listen-address="+address,
+	programtest.Run(t, "the exporter", []string{"FAKEHOST_STATE=" + t.TempDir()}, filepath.Join(root, "usr/local/bin/accelerator_exporter"), "--web.listen-address="+address,
 		"--collector.metax.command="+filepath.Join(root, "usr/local/bin/fake/mx-smi"), "--collector.interval=200ms")
-	cmd.Env = append(os.Environ(), "FAKEHOST_STATE="+t.TempDir())
-	programtest.Start(t, "the exporter", cmd)
 	programtest.Eventually(t, time.Minute, "cards", func() error {
 		return programtest.PageHas(t, "http://"+address+"/metrics", `accelerator_devices{vendor="metax"} 8`)
 	})

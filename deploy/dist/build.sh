@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds a release into a new folder: build.sh FOLDER. docs/releasing.md says what is in it.
 #
-# The same commit gives the same bytes with the same versions of Go, tar, gzip and dpkg,
+# The same commit gives the same bytes with the same versions of Go, tar and gzip,
 # wherever the tree lies, whatever the time and the umask are.
 set -eu
 umask 022
@@ -18,10 +18,10 @@ out=$(cd "$1" && pwd)
 	echo "build.sh: $1 is not empty" >&2
 	exit 1
 }
-if ! command -v dpkg-deb >/dev/null || ! tar --version | grep -q 'GNU tar'; then
-	echo "build.sh: a release is built with dpkg-deb and GNU tar (Debian has both)" >&2
+tar --version | grep -q 'GNU tar' || {
+	echo "build.sh: a release is built with GNU tar" >&2
 	exit 1
-fi
+}
 cd "$(dirname "$0")/../.."
 . deploy/commit.sh
 version=$(cat VERSION)
@@ -37,20 +37,11 @@ build() { # build ARCHITECTURE FOLDER
 	GOOS=linux GOARCH=$1 make --no-print-directory build BIN="$2" REVISION="$REVISION" BRANCH=HEAD
 }
 
-# The shells that accelbench completes for, the file of each, and where its package has it.
-completions() {
-	cat <<-'END'
-		bash accelbench.bash usr/share/bash-completion/completions/accelbench
-		zsh _accelbench usr/share/zsh/vendor-completions/_accelbench
-	END
-}
-
 print_completions() { # print_completions FOLDER
 	mkdir "$1"
 	env -u GOOS -u GOARCH go build -trimpath -o "$stage/accelbench" ./cmd/accelbench
-	completions | while read -r shell file _; do
-		"$stage/accelbench" "--completion-script-$shell" >"$1/$file"
-	done
+	"$stage/accelbench" --completion-script-bash >"$1/accelbench.bash"
+	"$stage/accelbench" --completion-script-zsh >"$1/_accelbench"
 }
 
 # ship copies what a user needs of the tree: neither code nor tests.
@@ -85,37 +76,21 @@ tarball() { # tarball ARCHITECTURE
 	pack "$out/$name.tar.gz" "$stage" "$name"
 }
 
-package() { # package ARCHITECTURE
-	tree=$stage/package-$1
-	share=$tree/usr/share/accelerator-exporter
-	papers=$tree/usr/share/doc/accelerator-exporter
-	mkdir -p "$tree/DEBIAN" "$tree/usr/bin" "$tree/usr/lib/systemd/system" "$tree/usr/lib/sysusers.d" "$tree/etc/default" \
-		"$tree/usr/share/lintian/overrides" "$share" "$papers"
-	cp "$stage/bin-$1/accelerator_exporter" "$stage/bin-$1/accelbench" "$tree/usr/bin/"
+# layout lays out what nfpm.yaml names, beside the programs.
+layout() {
+	cp LICENSE deploy/dist/nfpm.yaml deploy/dist/postinstall.sh deploy/dist/preremove.sh "$stage/"
+	mkdir "$stage/share" "$stage/unit"
+	ship "$stage/share" CHANGELOG.md README.md README.zh-CN.md dashboards docs deploy/collect.sh deploy/prometheus deploy/systemd
+	mv "$stage"/share/deploy/systemd/accelerator_exporter.* "$stage/unit/"
 	# Without the head of the unit, which says how to install it by hand.
-	sed -e '1,/^$/d' -e 's|/usr/local/bin/accelerator_exporter|/usr/bin/accelerator_exporter|' \
-		deploy/systemd/accelerator_exporter.service >"$tree/usr/lib/systemd/system/accelerator_exporter.service"
-	cp deploy/systemd/accelerator_exporter.socket "$tree/usr/lib/systemd/system/"
-	cp deploy/systemd/accelerator_exporter.sysusers "$tree/usr/lib/sysusers.d/accelerator_exporter.conf"
-	cp deploy/systemd/accelerator_exporter.default "$tree/etc/default/accelerator_exporter"
-	completions | while read -r _ file installed; do
-		install -D -m 644 "$stage/completions/$file" "$tree/$installed"
-	done
-	ship "$share" CHANGELOG.md README.md README.zh-CN.md dashboards docs deploy/collect.sh deploy/prometheus deploy/systemd
-	rm "$share"/deploy/systemd/accelerator_exporter.*
+	sed -i -e '1,/^$/d' -e 's|/usr/local/bin/accelerator_exporter|/usr/bin/accelerator_exporter|' "$stage/unit/accelerator_exporter.service"
+	settle "$stage"
+}
 
-	cp deploy/dist/debian/copyright "$papers/"
-	cp deploy/dist/debian/lintian-overrides "$tree/usr/share/lintian/overrides/accelerator-exporter"
-	cp deploy/dist/debian/postinst deploy/dist/debian/prerm "$tree/DEBIAN/"
-	echo /etc/default/accelerator_exporter >"$tree/DEBIAN/conffiles"
-	size=$(find "$tree" -type f ! -path '*/DEBIAN/*' -printf '%s\n' | awk '{kib += int(($1 + 1023) / 1024)} END {print kib}')
-	sed -e "s/@VERSION@/$version/" -e "s/@ARCHITECTURE@/$1/" -e "s/@SIZE@/$size/" deploy/dist/debian/control >"$tree/DEBIAN/control"
-	sed -e "s/@VERSION@/$version/" -e "s/@DATE@/$(date -u -R -d "@$SOURCE_DATE_EPOCH")/" deploy/dist/debian/changelog |
-		gzip -9n >"$papers/changelog.gz"
-	(cd "$tree" && find usr -type f -exec md5sum {} + | sort -k 2) >"$tree/DEBIAN/md5sums"
-	settle "$tree"
-	chmod 755 "$tree/DEBIAN/postinst" "$tree/DEBIAN/prerm"
-	dpkg-deb --root-owner-group -Zgzip --build "$tree" "$out/accelerator-exporter_${version}_$1.deb"
+packages() { # packages ARCHITECTURE
+	for format in deb rpm apk; do
+		(cd "$stage" && ARCHITECTURE=$1 VERSION=$version "$nfpm" package --config nfpm.yaml --packager "$format" --target "$out/" >/dev/null)
+	done
 }
 
 # chart packs the chart as helm does: the rules and dashboards in it, instead of links to them.
@@ -125,12 +100,17 @@ chart() {
 	pack "$out/accelerator-exporter-$version.tgz" "$stage/chart" accelerator-exporter
 }
 
+make --no-print-directory bin/tools/nfpm
+nfpm=$PWD/bin/tools/nfpm
 print_completions "$stage/completions"
 for architecture in amd64 arm64; do
 	build "$architecture" "$stage/bin-$architecture"
 	tarball "$architecture"
-	package "$architecture"
 done
+layout
+packages amd64
+packages arm64
 chart
+install -m 755 deploy/install.sh "$out/"
 cd "$out"
-sha256sum -- accelerator* >SHA256SUMS
+sha256sum -- accelerator* install.sh >SHA256SUMS

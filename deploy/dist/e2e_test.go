@@ -1,23 +1,19 @@
 //go:build e2e
 
-// Package dist builds a release, looks at every file of it, and installs its package.
+// Package dist builds a release, looks at every file of it, and installs its packages.
 package dist
 
 import (
-	"bytes"
-	"context"
 	"debug/buildinfo"
 	"debug/elf"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v4/pkg/chart/common"
@@ -34,29 +30,51 @@ const (
 // architectures are those of a release, with what a program says of itself.
 var architectures = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// output runs a program that must succeed, with more in its environment, and returns what it printed.
-func output(t *testing.T, dir string, env []string, line ...string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), env...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s%s", strings.Join(line, " "), err, stdout.Bytes(), stderr.Bytes())
-	}
-	return stdout.String()
-}
+// format is a kind of package: its file, what it says of itself, and commands on $PACKAGE and the system in $ROOT.
+type format struct{ file, says, ask, install, verify, remove, kept string }
+
+// Debian has no apk: the archive is unpacked, and its script is run.
+var formats = []format{{
+	file: "accelerator-exporter_VERSION_ARCH.deb", says: "accelerator-exporter VERSION ARCH systemd",
+	ask:     `dpkg-deb --show --showformat='${Package} ${Version} ${Architecture} ${Depends}' "$PACKAGE"`,
+	install: `dpkg --root="$ROOT" --log=/dev/null --force-depends --force-architecture --install "$PACKAGE"`,
+	verify:  `dpkg --root="$ROOT" --verify accelerator-exporter`,
+	remove:  `dpkg --root="$ROOT" --log=/dev/null --remove accelerator-exporter`,
+	kept:    "etc/default/accelerator_exporter",
+}, {
+	file: "accelerator-exporter-VERSION-1.MACHINE.rpm", says: "accelerator-exporter VERSION MACHINE systemd cn", // one file is configuration, which no version replaces
+	ask:     `rpm --query --queryformat '%{NAME} %{VERSION} %{ARCH} [%{REQUIRES}] [%{FILEFLAGS:fflags}]' --package "$PACKAGE"`,
+	install: `rpm --root="$ROOT" --nodeps --ignorearch --upgrade --replacepkgs "$PACKAGE"`,
+	verify:  `rpm --root="$ROOT" --verify --nodeps accelerator-exporter`,
+	remove:  `rpm --root="$ROOT" --erase accelerator-exporter`,
+	kept:    "etc/default/accelerator_exporter.rpmsave",
+}, {
+	file: "accelerator-exporter_VERSION_MACHINE.apk", says: "accelerator-exporter VERSION MACHINE",
+	ask:     `tar --warning=no-unknown-keyword -xzOf "$PACKAGE" .PKGINFO | sed -nE 's/^(pkgname|pkgver|arch) = //p' | paste -sd ' '`,
+	install: `tar --warning=no-unknown-keyword -C "$ROOT" -xzf "$PACKAGE"; chroot "$ROOT" /.post-install`,
+}}
+
+// newSystem makes $ROOT a system with all that the packages' scripts and the unit need.
+const newSystem = `cd "$ROOT"
+mkdir -p dev etc usr/bin var/lib/dpkg/info var/lib/dpkg/updates
+ln -s usr/bin bin
+for program in sh kill systemd-sysusers; do
+	cp --dereference "/usr/bin/$program" usr/bin/
+	cp --dereference --parents $(ldd "/usr/bin/$program" | grep -o '/[^ ]*') .
+done
+: >dev/null
+: >var/lib/dpkg/status
+echo root:x:0:0::/root:/bin/sh >etc/passwd
+printf '%s\n' root:x:0: video:x:44: render:x:105: >etc/group`
 
 // TestEndToEnd builds a release and looks at every file of it. make dist-check builds it a second time and compares.
 func TestEndToEnd(t *testing.T) {
-	programtest.Need(t, "git", "make", "dpkg-deb", "tar", "gzip")
+	programtest.NeedSuperuser(t)
+	programtest.Need(t, "git", "make", "dpkg", "rpm", "tar", "gzip", "ldd", "systemd-sysusers", "systemd-analyze")
 	out := t.TempDir()
 	version := strings.TrimSpace(programtest.Read(t, root+"/VERSION"))
 	env := []string{"SOURCE_DATE_EPOCH=1700000000", "REVISION=" + revision, "TZ=Asia/Shanghai", "LC_ALL=C.UTF-8"}
-	output(t, root, env, "sh", "-c", `umask 077 && deploy/dist/build.sh "$1"`, "sh", out)
+	programtest.Output(t, root, env, "sh", "-c", `umask 077 && deploy/dist/build.sh "$1"`, "sh", out)
 
 	t.Run("files", func(t *testing.T) { testFiles(t, out, version) })
 	for architecture := range architectures {
@@ -64,10 +82,8 @@ func TestEndToEnd(t *testing.T) {
 		t.Run(tarball, func(t *testing.T) {
 			testTarball(t, filepath.Join(out, tarball+".tar.gz"), tarball, version, architecture)
 		})
-		deb := filepath.Join(out, "accelerator-exporter_"+version+"_"+architecture+".deb")
-		t.Run(filepath.Base(deb), func(t *testing.T) { testPackage(t, deb, version, architecture) })
-		if architecture == runtime.GOARCH {
-			t.Run("installed", func(t *testing.T) { testInstalled(t, deb, version) })
+		for _, f := range formats {
+			t.Run(filepath.Ext(f.file)+" "+architecture, func(t *testing.T) { testPackage(t, f, out, version, architecture) })
 		}
 	}
 	t.Run("chart", func(t *testing.T) { testChart(t, filepath.Join(out, "accelerator-exporter-"+version+".tgz"), version) })
@@ -86,10 +102,10 @@ func testFiles(t *testing.T, out, version string) {
 		}
 	}
 	digests := strings.Count(programtest.Read(t, filepath.Join(out, "SHA256SUMS")), "\n")
-	if len(files) != 6 || digests != 5 {
+	if len(files) != 11 || digests != 10 {
 		t.Errorf("%d files with %d digests: %v", len(files), digests, files)
 	}
-	output(t, out, nil, "sha256sum", "--strict", "--check", "SHA256SUMS")
+	programtest.Output(t, out, nil, "sha256sum", "--strict", "--check", "SHA256SUMS")
 }
 
 // sameAsTree wants the files of patterns, below a folder, as the tree has them, and nothing that needs the source.
@@ -106,7 +122,7 @@ func sameAsTree(t *testing.T, folder string, patterns ...string) {
 			}
 		}
 	}
-	if found := output(t, folder, nil, "find", ".", "-name", "*.go", "-o", "-name", "testdata", "-o", "-name", "tests"); found != "" {
+	if found := programtest.Output(t, folder, nil, "find", ".", "-name", "*.go", "-o", "-name", "testdata", "-o", "-name", "tests"); found != "" {
 		t.Errorf("of no use without the source:\n%s", found)
 	}
 }
@@ -114,8 +130,8 @@ func sameAsTree(t *testing.T, folder string, patterns ...string) {
 // testTarball: the archive has one folder, with the tree's files at their paths, and programs that run.
 func testTarball(t *testing.T, file, name, version, architecture string) {
 	dir := t.TempDir()
-	output(t, dir, nil, "tar", "--extract", "--file="+file)
-	if found := output(t, dir, nil, "ls"); found != name+"\n" {
+	programtest.Output(t, dir, nil, "tar", "--extract", "--file="+file)
+	if found := programtest.Output(t, dir, nil, "ls"); found != name+"\n" {
 		t.Errorf("it holds %q", found)
 	}
 	folder := filepath.Join(dir, name)
@@ -129,11 +145,11 @@ func testTarball(t *testing.T, file, name, version, architecture string) {
 		return
 	}
 	checkVersion(t, filepath.Join(folder, "bin/accelerator_exporter"), version)
-	if table := output(t, dir, []string{"FAKEHOST_STATE=" + t.TempDir()}, filepath.Join(folder, "bin/fake/mx-smi")); !strings.Contains(table, "MX-SMI") {
+	if table := programtest.Output(t, dir, []string{"FAKEHOST_STATE=" + t.TempDir()}, filepath.Join(folder, "bin/fake/mx-smi")); !strings.Contains(table, "MX-SMI") {
 		t.Errorf("bin/fake/mx-smi prints\n%s", table)
 	}
 	for shell, completion := range map[string]string{"bash": "accelbench.bash", "zsh": "_accelbench"} {
-		want := output(t, dir, nil, filepath.Join(folder, "bin/accelbench"), "--completion-script-"+shell)
+		want := programtest.Output(t, dir, nil, filepath.Join(folder, "bin/accelbench"), "--completion-script-"+shell)
 		if got := programtest.Read(t, filepath.Join(folder, "completions", completion)); got != want || got == "" {
 			t.Errorf("%s holds\n%s", completion, got)
 		}
@@ -172,74 +188,63 @@ func checkProgram(t *testing.T, path, architecture string) {
 func checkVersion(t *testing.T, program, version string) {
 	t.Helper()
 	want := filepath.Base(program) + ", version " + version + " (branch: HEAD, revision: " + revision + ")"
-	if got := output(t, ".", nil, program, "--version"); !strings.HasPrefix(got, want+"\n") {
+	if got := programtest.Output(t, ".", nil, program, "--version"); !strings.HasPrefix(got, want+"\n") {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
 
-// testPackage: the package says what it is, and its unit is that of deploy/systemd, but for the path of the program.
-func testPackage(t *testing.T, deb, version, architecture string) {
-	dir := t.TempDir()
-	fields := output(t, dir, nil, "dpkg-deb", "--field", deb, "Package", "Version", "Architecture", "Depends")
-	want := "Package: accelerator-exporter\nVersion: " + version + "\nArchitecture: " + architecture + "\nDepends: systemd\n"
-	if diff := cmp.Diff(want, fields); diff != "" {
-		t.Errorf("fields (-want +got):\n%s", diff)
-	}
-	output(t, dir, nil, "dpkg-deb", "--extract", deb, dir)
-	settings := func(text string) string { return regexp.MustCompile(`(?m)^(#.*)?\n`).ReplaceAllString(text, "") }
-	ours := strings.ReplaceAll(programtest.Read(t, "../systemd/accelerator_exporter.service"), "/usr/local/bin/", "/usr/bin/")
-	if diff := cmp.Diff(settings(ours), settings(programtest.Read(t, filepath.Join(dir, "usr/lib/systemd/system/accelerator_exporter.service")))); diff != "" {
-		t.Errorf("the unit (-deploy/systemd +package):\n%s", diff)
-	}
-	sameAsTree(t, filepath.Join(dir, "usr/share/accelerator-exporter"), "README.md", "CHANGELOG.md", "dashboards/grafana/*.json", "deploy/prometheus/rules/*.yml", "docs/*.md")
-	for _, name := range []string{"accelerator_exporter", "accelbench"} {
-		checkProgram(t, filepath.Join(dir, "usr/bin", name), architecture)
-	}
-}
-
-// testInstalled installs the package into a folder that dpkg takes for a system,
-// upgrades, removes and purges it. lintian looks at it where it is installed; CI goes without.
-func testInstalled(t *testing.T, deb, version string) {
-	programtest.NeedSuperuser(t)
-	programtest.Need(t, "dpkg", "systemd-sysusers")
-	if lintian, err := exec.LookPath("lintian"); err == nil {
-		output(t, ".", nil, lintian, "--fail-on=error,warning", deb)
-	}
+// testPackage: the package says what it is, and is installed, upgraded and removed in a system of its own. The unit there
+// is that of deploy/systemd, but for the path of the program.
+func testPackage(t *testing.T, f format, out, version, architecture string) {
+	names := strings.NewReplacer("VERSION", version, "ARCH", architecture, "MACHINE", map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[architecture])
 	system := t.TempDir()
-	output(t, system, nil, "mkdir", "-p", "var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers")
-	for name, text := range map[string]string{
-		"var/lib/dpkg/status": "", "var/lib/dpkg/available": "",
-		"etc/passwd": "root:x:0:0::/root:/bin/sh\n", "etc/group": "root:x:0:\nvideo:x:44:\nrender:x:105:\n",
-	} {
-		programtest.Write(t, filepath.Join(system, name), text)
+	env := []string{"ROOT=" + system, "PACKAGE=" + filepath.Join(out, names.Replace(f.file)), "FAKEHOST_STATE=" + t.TempDir()}
+	run := func(script string) string { t.Helper(); return programtest.Output(t, out, env, "sh", "-ec", script) }
+	read := func(name string) string { t.Helper(); return programtest.Read(t, filepath.Join(system, name)) }
+	if says := strings.TrimSpace(run(f.ask)); says != names.Replace(f.says) {
+		t.Errorf("it says %q", says)
 	}
-	dpkg := func(args ...string) string {
-		t.Helper()
-		return output(t, ".", nil, append([]string{"dpkg", "--root=" + system, "--log=/dev/null", "--force-depends", "--force-architecture", "--force-script-chrootless"}, args...)...)
-	}
-	read := func(name string) string { return programtest.Read(t, filepath.Join(system, name)) }
-	dpkg("--install", deb)
+	run(newSystem)
+	run(f.install)
 	if users, groups := read("etc/passwd"), read("etc/group"); !strings.Contains(users, "\naccelerator_exporter:") || !strings.Contains(groups, "\nvideo:x:44:accelerator_exporter\n") {
 		t.Errorf("no user or no group for it:\n%s%s", users, groups)
 	}
-	checkVersion(t, filepath.Join(system, "usr/bin/accelerator_exporter"), version)
-	checkVersion(t, filepath.Join(system, "usr/bin/accelbench"), version)
-	if damaged := dpkg("--verify", "accelerator-exporter"); damaged != "" {
-		t.Errorf("dpkg --verify: %s", damaged)
+	settings := func(text string) string { return regexp.MustCompile(`(?m)^(#.*)?\n`).ReplaceAllString(text, "") }
+	ours := strings.ReplaceAll(programtest.Read(t, "../systemd/accelerator_exporter.service"), "/usr/local/bin/", "/usr/bin/")
+	if diff := cmp.Diff(settings(ours), settings(read("usr/lib/systemd/system/accelerator_exporter.service"))); diff != "" {
+		t.Errorf("the unit (-deploy/systemd +package):\n%s", diff)
 	}
-
-	const conffile, flags = "etc/default/accelerator_exporter", "ARGS=\"--collector.metax\"\n"
-	programtest.Write(t, filepath.Join(system, conffile), flags)
-	dpkg("--install", deb)
-	dpkg("--remove", "accelerator-exporter")
-	if got := read(conffile); got != flags {
+	run(`systemd-analyze verify --root="$ROOT" --recursive-errors=no --man=no accelerator_exporter.service accelerator_exporter.socket`)
+	sameAsTree(t, filepath.Join(system, "usr/share/accelerator-exporter"), "README.md", "CHANGELOG.md", "dashboards/grafana/*.json", "deploy/prometheus/rules/*.yml", "docs/*.md")
+	for _, name := range []string{"accelerator_exporter", "accelbench"} {
+		program := filepath.Join(system, "usr/bin", name)
+		checkProgram(t, program, architecture)
+		if architecture == runtime.GOARCH {
+			checkVersion(t, program, version)
+		}
+	}
+	if architecture == runtime.GOARCH {
+		run(names.Replace(`tar -C "$ROOT/var" --strip-components=1 -xf accelerator_exporter-VERSION.linux-ARCH.tar.gz accelerator_exporter-VERSION.linux-ARCH/bin
+			"$ROOT/usr/bin/accelerator_exporter" --check=cards --collector.metax.command="$ROOT/var/bin/fake/mx-smi"`))
+	}
+	if f.remove == "" {
+		return
+	}
+	if damaged := run(f.verify); damaged != "" {
+		t.Errorf("damaged: %s", damaged)
+	}
+	const flags = "ARGS=\"--collector.metax\"\n"
+	programtest.Write(t, filepath.Join(system, "etc/default/accelerator_exporter"), flags)
+	run(f.install)
+	if upgraded := read("etc/default/accelerator_exporter"); upgraded != flags {
+		t.Errorf("an upgrade changes the flags: %s", upgraded)
+	}
+	run(f.remove)
+	if got := read(f.kept); got != flags {
 		t.Errorf("the flags are gone: %s", got)
 	}
-	dpkg("--purge", "accelerator-exporter")
-	for _, path := range []string{"usr", conffile} {
-		if _, err := os.Stat(filepath.Join(system, path)); !os.IsNotExist(err) {
-			t.Errorf("%s is left behind, %v", path, err)
-		}
+	if left := run(`find "$ROOT" -path '*/accelerator-exporter/*' ! -path '*/var/*' -o -name 'accel*' -path '*/usr/*'`); left != "" {
+		t.Errorf("left behind: %s", left)
 	}
 }
 

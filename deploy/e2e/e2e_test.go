@@ -36,7 +36,7 @@ func TestEndToEnd(t *testing.T) {
 func demo(t *testing.T, p programs) {
 	exporter, server := programtest.FreeAddress(t), programtest.FreeAddress(t)
 	port := func(address string) string { return address[len("127.0.0.1:"):] }
-	start(t, "demo", []string{"DEMO_WEB_PORT=" + port(exporter), "DEMO_VLLM_PORT=" + port(server)}, "../demo/run.sh", string(p))
+	programtest.Run(t, "demo", []string{"DEMO_WEB_PORT=" + port(exporter), "DEMO_VLLM_PORT=" + port(server)}, "../demo/run.sh", string(p))
 	programtest.Eventually(t, patience, "the demo shows cards and a probe", func() error {
 		return programtest.PageHas(t, "http://"+exporter+"/metrics",
 			"accelerator_utilization_ratio{", "accelerator_probe_time_to_first_token_seconds_count{")
@@ -109,7 +109,7 @@ func startBench(t *testing.T, p programs, h *host, load ...string) (*programtest
 		"run", "--base-url=http://" + h.vllm, "--duration=20m", "--random-input-len=64", "--random-output-len=16",
 		"--output=" + filepath.Join(dir, "results"), "--web.listen-address=" + address,
 	}, load...)
-	bench := start(t, "accelbench", nil, p.path("accelbench"), args...)
+	bench := programtest.Run(t, "accelbench", nil, p.path("accelbench"), args...)
 	programtest.Eventually(t, patience, "accelbench serves", func() error {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {

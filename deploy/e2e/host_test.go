@@ -45,7 +45,7 @@ func startHost(t *testing.T, p programs, name string) *host {
 		slices.Reverse(nodes) // the node of all cards has CPUs that no process may use
 	}
 	h.runNUMA(t, nodes)
-	h.server = start(t, "vllm", []string{"FAKEHOST_STATE=" + h.path("state")}, p.path("fakehost"),
+	h.server = programtest.Run(t, "vllm", []string{"FAKEHOST_STATE=" + h.path("state")}, p.path("fakehost"),
 		"vllm", "--listen-address=127.0.0.1:0", "--speed=8", "--background-users=12", "--background-period=20s")
 	h.vllm = served(t, h.server)
 	h.write(t, "probes.yml", h.probes())
@@ -73,7 +73,7 @@ func (h *host) startExporter(t *testing.T) {
 	if h.name == sick {
 		details = []string{"--collector.detail=full", "--collector.ascend.hccn-command=" + h.programs.path("fake/hccn_tool")}
 	}
-	h.daemon = start(t, "exporter", []string{"FAKEHOST_STATE=" + h.path("state")}, h.programs.path("accelerator_exporter"), append(details,
+	h.daemon = programtest.Run(t, "exporter", []string{"FAKEHOST_STATE=" + h.path("state")}, h.programs.path("accelerator_exporter"), append(details,
 		"--web.listen-address="+h.exporter, "--config.file="+h.path("probes.yml"), "--path.sysfs="+h.path("sysfs"),
 		"--collector.metax.command="+h.programs.path("fake/mx-smi"), "--collector.ascend.command="+h.programs.path("fake/npu-smi"),
 		"--collector.environment=FAKEHOST_STATE", "--collector.interval=2s", "--collector.inventory-interval=10s", "--collector.timeout=10s")...)

@@ -25,10 +25,7 @@ func landingPage(t *testing.T, h *host) {
 	browser := programtest.Find(t, "chromium", "chromium-browser", "google-chrome")
 	shows := func(what string, parts ...string) (dom string) {
 		programtest.Eventually(t, patience, what, func() error {
-			var err error
-			if dom, err = output(t, browser, append(headless(t), "--dump-dom", "http://"+h.exporter+"/")...); err != nil {
-				return err
-			}
+			dom, _ = programtest.Status(t, nil, append(headless(t, browser), "--dump-dom", "http://"+h.exporter+"/")...)
 			for _, part := range parts {
 				if !strings.Contains(dom, part) {
 					return fmt.Errorf("no %s in\n%s", part, dom)
@@ -53,9 +50,7 @@ func landingPage(t *testing.T, h *host) {
 		t.Errorf("one tool fails, and not all of the rest work:\n%s", dom)
 	}
 	picture := filepath.Join(reports(t), "landing-page.png")
-	if _, err := output(t, browser, append(headless(t), "--window-size=1100,1400", "--screenshot="+picture, "http://"+h.exporter+"/")...); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Output(t, ".", nil, append(headless(t, browser), "--window-size=1100,1400", "--screenshot="+picture, "http://"+h.exporter+"/")...)
 	text, err := os.ReadFile(picture)
 	if err != nil {
 		t.Fatal(err)
@@ -74,10 +69,10 @@ func landingPage(t *testing.T, h *host) {
 	}
 }
 
-func headless(t *testing.T) []string {
+func headless(t *testing.T, browser string) []string {
 	t.Helper()
 	return []string{
-		"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+		browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
 		"--no-proxy-server", "--no-first-run", "--disable-background-networking", "--disable-component-update",
 		"--disable-default-apps", "--disable-sync", "--disable-extensions", "--user-data-dir=" + t.TempDir(),
 	}

@@ -47,7 +47,7 @@ func machines(t *testing.T, p programs) {
 // loadOfThree writes the line of a load into the file run, starts it by a command, and looks at the one report.
 func loadOfThree(t *testing.T, p programs, line, command string, env ...string) {
 	t.Helper()
-	vllm := served(t, start(t, "vllm", nil, p.path("fakehost"), "vllm", "--listen-address=127.0.0.1:0", "--speed=100", "--output-tokens=8"))
+	vllm := served(t, programtest.Run(t, "vllm", nil, p.path("fakehost"), "vllm", "--listen-address=127.0.0.1:0", "--speed=100", "--output-tokens=8"))
 	dir := t.TempDir()
 	_, port, _ := strings.Cut(programtest.FreeAddress(t), ":")
 	line = strings.NewReplacer(":10070", ":"+port, "…", "--base-url http://"+vllm+" --max-concurrency 7 --num-prompts 100 --output results").Replace(line)
@@ -124,9 +124,9 @@ PartitionName=all Nodes=ALL Default=YES
 		}
 	}
 	env := []string{"SLURM_CONF=" + conf}
-	start(t, "slurmctld", env, "slurmctld", "-D")
+	programtest.Run(t, "slurmctld", env, "slurmctld", "-D")
 	for _, node := range nodes {
-		start(t, "slurmd of "+node, env, "slurmd", "-D", "-N", node)
+		programtest.Run(t, "slurmd of "+node, env, "slurmd", "-D", "-N", node)
 	}
 	programtest.Eventually(t, time.Minute, "three nodes are idle", func() error {
 		sinfo := exec.Command("sinfo", "--noheader", "--format=%D %t")

@@ -73,7 +73,7 @@ func (n *node) traced(t *testing.T, strace string, flags []string, wanted ...str
 	file := filepath.Join(t.TempDir(), "trace")
 	// -D makes the exporter the process that we started, which signals reach.
 	line := append([]string{"-D", "-f", "-s", "4096", "-e", "trace=%file,connect,sendto,sendmsg", "-o", file, n.programs.path("accelerator_exporter")}, n.flags()...)
-	daemon := start(t, "exporter", []string{
+	daemon := programtest.Run(t, "exporter", []string{
 		"FAKEHOST_STATE=" + n.path("state"), "KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=6443", "DOCKER_HOST=unix:///run/docker.sock",
 	}, strace, append(line, flags...)...)
 	exporter := served(t, daemon)

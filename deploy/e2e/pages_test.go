@@ -40,7 +40,7 @@ func pages(t *testing.T) {
 	text := regexp.MustCompile(`(?m)^    # (webhook_configs:|  )`).ReplaceAllString(programtest.Read(t, shipped+"/alertmanager.yml"), "    $1")
 	text = strings.ReplaceAll(text, "http://127.0.0.1:9099", webhook.URL)
 	programtest.Write(t, config, regexp.MustCompile(`group_wait: \w+`).ReplaceAllString(text, "group_wait: 1s"))
-	address := served(t, start(t, "alertmanager", nil, programtest.Find(t, "prometheus-alertmanager", "alertmanager"),
+	address := served(t, programtest.Run(t, "alertmanager", nil, programtest.Find(t, "prometheus-alertmanager", "alertmanager"),
 		"--config.file="+config, "--storage.path="+t.TempDir(), "--web.listen-address=127.0.0.1:0", "--cluster.listen-address="))
 	var want []string
 	for _, a := range []struct{ receiver, host, name, severity, labels string }{

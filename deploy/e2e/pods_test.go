@@ -66,7 +66,7 @@ func startNode(t *testing.T, p programs) *node {
 	n.write(t, "proc/self/status", "")
 	n.write(t, "logs/team-a_llm-0_"+podUID+"/vllm/0.log", "")
 	n.kubelet.Start(t)
-	n.daemon = start(t, "exporter", []string{"FAKEHOST_STATE=" + n.path("state")}, p.path("accelerator_exporter"),
+	n.daemon = programtest.Run(t, "exporter", []string{"FAKEHOST_STATE=" + n.path("state")}, p.path("accelerator_exporter"),
 		append([]string{"--kubernetes.pod-resources=" + n.kubelet.Socket}, n.flags()...)...)
 	n.exporter = served(t, n.daemon)
 	info := regexp.MustCompile(`(?m)^accelerator_info\{.*device="(\d)".*uuid="([^"]+)".*\} 1$`)

@@ -44,7 +44,7 @@ var (
 func startMonitoring(t *testing.T, version, path, config string, jobs map[string][]targets) *monitoring {
 	t.Helper()
 	m, dir := &monitoring{version: version}, t.TempDir()
-	m.alertmanager = served(t, start(t, "alertmanager", nil, programtest.Find(t, "prometheus-alertmanager", "alertmanager"),
+	m.alertmanager = served(t, programtest.Run(t, "alertmanager", nil, programtest.Find(t, "prometheus-alertmanager", "alertmanager"),
 		"--config.file="+filepath.Join(shipped, "alertmanager.yml"), "--storage.path="+filepath.Join(dir, "alertmanager"),
 		"--web.listen-address=127.0.0.1:0", "--cluster.listen-address="))
 	copyFile := func(from, to string, what *regexp.Regexp) {
@@ -65,7 +65,7 @@ func startMonitoring(t *testing.T, version, path, config string, jobs map[string
 		writeTargets(job, list)
 	}
 	writeTargets("alertmanager", []targets{{Targets: []string{m.alertmanager}}})
-	m.prometheus = served(t, start(t, "prometheus", nil, path,
+	m.prometheus = served(t, programtest.Run(t, "prometheus", nil, path,
 		"--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "prometheus"),
 		"--web.listen-address=127.0.0.1:0"))
 	programtest.Eventually(t, patience, "Prometheus is ready", func() error {

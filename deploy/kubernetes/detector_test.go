@@ -2,9 +2,6 @@ package kubernetes
 
 import (
 	"encoding/json"
-	"errors"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -53,18 +50,10 @@ func TestNodeProblemDetector(t *testing.T) {
 		{"grep -v '0000:21:00.0' " + table, "metax: ", 1},
 		{"exit 1", "metax: exit: ", 2},
 	} {
-		programtest.Write(t, filepath.Join(tools, "mx-smi"), "#!/bin/sh\n[ $# = 0 ] || exit 1\n"+c.tool+"\n")
-		if err := os.Chmod(filepath.Join(tools, "mx-smi"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.Command(rule.Path, rule.Args...)
-		cmd.Env = []string{"PATH=" + programs + ":" + tools + ":/usr/bin:/bin"}
-		out, err := cmd.Output()
-		status := 0
-		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-			status = exit.ExitCode()
-		}
-		if !strings.HasPrefix(string(out), c.says) || strings.Count(string(out), "\n") != 1 || status != c.status {
+		programtest.WriteScript(t, filepath.Join(tools, "mx-smi"), "[ $# = 0 ] || exit 1\n"+c.tool+"\n")
+		path := "PATH=" + programs + ":" + tools + ":/usr/bin:/bin"
+		out, status := programtest.Status(t, []string{path}, append([]string{"env", path, rule.Path}, rule.Args...)...)
+		if !strings.HasPrefix(out, c.says) || strings.Count(out, "\n") != 1 || status != c.status {
 			t.Errorf("%s: status %d, want %d: %s", c.tool, status, c.status, out)
 		}
 	}

@@ -2,16 +2,13 @@
 package prometheus
 
 import (
-	"context"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/deploy/internal/programtest"
 )
@@ -132,18 +129,18 @@ func TestPromtool(t *testing.T) {
 		t.Fatalf("only %s is here; make tools builds one promtool, the package prometheus has the other", found)
 	}
 	for _, promtool := range found {
-		major := regexp.MustCompile(`version (\d+)`).FindStringSubmatch(run(t, promtool, "--version"))
+		major := regexp.MustCompile(`version (\d+)`).FindStringSubmatch(programtest.Output(t, ".", nil, promtool, "--version"))
 		t.Run("Prometheus "+major[1], func(t *testing.T) {
 			t.Parallel()
-			run(t, promtool, "check", "config", "--lint=all", "prometheus-2.yml")
+			programtest.Output(t, ".", nil, promtool, "check", "config", "--lint=all", "prometheus-2.yml")
 			if major[1] != "2" {
-				run(t, promtool, "check", "config", "--lint=all", "prometheus.yml")
+				programtest.Output(t, ".", nil, promtool, "check", "config", "--lint=all", "prometheus.yml")
 			}
-			run(t, promtool, append([]string{"check", "rules", "--lint=all", "--lint-fatal"}, append(glob(t, "rules/*.yml"), glob(t, "optional/*.yml")...)...)...)
+			programtest.Output(t, ".", nil, slices.Concat([]string{promtool, "check", "rules", "--lint=all", "--lint-fatal"}, glob(t, "rules/*.yml"), glob(t, "optional/*.yml"))...)
 			for _, file := range glob(t, "tests/*.yml") {
 				t.Run(filepath.Base(file), func(t *testing.T) {
 					t.Parallel()
-					run(t, promtool, "test", "rules", file)
+					programtest.Output(t, ".", nil, promtool, "test", "rules", file)
 				})
 			}
 		})
@@ -180,24 +177,12 @@ func TestAlertmanager(t *testing.T) {
 	sending := filepath.Join(t.TempDir(), "alertmanager.yml")
 	programtest.Write(t, sending, regexp.MustCompile(`(?m)^    # (webhook_configs:|  )`).ReplaceAllString(text, "    $1"))
 	amtool := programtest.Find(t, "amtool")
-	run(t, amtool, "check-config", "alertmanager.yml")
-	run(t, amtool, "check-config", sending)
+	programtest.Output(t, ".", nil, amtool, "check-config", "alertmanager.yml")
+	programtest.Output(t, ".", nil, amtool, "check-config", sending)
 	for severity, receiver := range map[string]string{"critical": "page", "warning": "ticket", "info": "nobody"} {
-		out := run(t, amtool, "config", "routes", "test", "--config.file="+sending, "severity="+severity)
+		out := programtest.Output(t, ".", nil, amtool, "config", "routes", "test", "--config.file="+sending, "severity="+severity)
 		if words := strings.Fields(out); len(words) == 0 || words[len(words)-1] != receiver { // a warning may come first
 			t.Errorf("severity %s goes to %q, want %s", severity, out, receiver)
 		}
 	}
-}
-
-// run runs a program that must succeed. Alone the longest rule test takes seconds.
-func run(t *testing.T, program string, args ...string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Minute)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
-	}
-	return string(out)
 }

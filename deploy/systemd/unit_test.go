@@ -3,8 +3,6 @@
 package systemd
 
 import (
-	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,36 +20,19 @@ const (
 	program = "/usr/local/bin/accelerator_exporter" // where the unit has it
 )
 
-// run runs a program to its end and returns what it printed and its exit status.
-func run(t *testing.T, name string, args ...string) (string, int) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...)
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return string(out), cmd.ProcessState.ExitCode()
-}
-
 // TestVerify: systemd accepts the unit, its socket and each drop-in as they lie in /etc/systemd/system.
 func TestVerify(t *testing.T) {
 	programtest.Need(t, "systemd-analyze")
 	for _, dropIns := range [][]string{nil, {"root.conf"}, {"find-cards.conf"}, {"devices.conf"}, {"credentials.conf"}, {"root.conf", "find-cards.conf", "devices.conf", "credentials.conf"}} {
 		dir := t.TempDir()
 		stand := filepath.Join(dir, "accelerator_exporter")
-		programtest.Write(t, stand, "#!/bin/sh\n")
-		if err := os.Chmod(stand, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		programtest.WriteScript(t, stand, "")
 		programtest.Write(t, filepath.Join(dir, unit), strings.ReplaceAll(programtest.Read(t, unit), program, stand))
 		programtest.Write(t, filepath.Join(dir, socket), programtest.Read(t, socket))
 		for _, name := range dropIns {
 			programtest.Write(t, filepath.Join(dir, unit+".d", name), programtest.Read(t, name))
 		}
-		out, status := run(t, "systemd-analyze", "verify", "--recursive-errors=no", "--man=no", filepath.Join(dir, unit), filepath.Join(dir, socket))
+		out, status := programtest.Status(t, nil, "systemd-analyze", "verify", "--recursive-errors=no", "--man=no", filepath.Join(dir, unit), filepath.Join(dir, socket))
 		if status != 0 || out != "" {
 			t.Errorf("with %q: exit status %d\n%s", dropIns, status, out)
 		}
@@ -72,7 +53,7 @@ func TestFlags(t *testing.T) {
 				continue // without its value; tried below
 			}
 			// 2 is a wrong command line; 1, a file that is not on this machine.
-			if out, status := run(t, exporter, f, "--config.check"); status == 2 {
+			if out, status := programtest.Status(t, nil, exporter, f, "--config.check"); status == 2 {
 				t.Errorf("%s: %s: %s", name, f, out)
 			}
 		}

@@ -3,9 +3,13 @@
 package programtest
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -50,6 +54,15 @@ func Start(t *testing.T, name string, cmd *exec.Cmd) *Process {
 	return p
 }
 
+// Run is Start of a program with more in its environment, which dies with the test binary even when that is killed.
+func Run(t *testing.T, name string, env []string, path string, args ...string) *Process {
+	t.Helper()
+	cmd := exec.Command(path, args...) //nolint:noctx // Start ends it
+	cmd.Env = append(os.Environ(), env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return Start(t, name, cmd)
+}
+
 // End asks the program to end, as a service manager does, and returns what it ended with. One that does not is killed,
 // and the test fails.
 func (p *Process) End(t *testing.T) error {
@@ -74,4 +87,34 @@ func (p *Process) Crash() {
 func (p *Process) Log(t *testing.T) string {
 	t.Helper()
 	return Read(t, p.log)
+}
+
+// Output runs a program that must succeed, in a folder and with more in its environment, and returns what it printed.
+func Output(t *testing.T, dir string, env []string, line ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s%s", strings.Join(line, " "), err, stdout.Bytes(), stderr.Bytes())
+	}
+	return stdout.String()
+}
+
+// Status runs a program to its end, with more in its environment, and returns all that it printed and its exit status.
+func Status(t *testing.T, env []string, line ...string) (string, int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {
+		t.Fatalf("%s: %v", strings.Join(line, " "), err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
 }

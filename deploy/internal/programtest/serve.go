@@ -98,3 +98,12 @@ func Write(t *testing.T, name, text string) {
 		t.Fatal(err)
 	}
 }
+
+// WriteScript writes a script for the shell that can be run as a program.
+func WriteScript(t *testing.T, name, text string) {
+	t.Helper()
+	Write(t, name, "#!/bin/sh\n"+text)
+	if err := os.Chmod(name, 0o755); err != nil { //nolint:gosec // it is to be run
+		t.Fatal(err)
+	}
+}

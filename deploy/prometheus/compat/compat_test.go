@@ -3,7 +3,6 @@
 package compat
 
 import (
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -101,9 +100,7 @@ func TestPromtool(t *testing.T) {
 	for _, program := range programtest.FindAll(t, "bin/tools/promtool", "promtool") {
 		for _, file := range []string{"mx-exporter.yml", "npu-exporter.yml", "nvidia.yml", "hcu-exporter.yml", "pods.yml"} {
 			for _, args := range [][]string{{"check", "rules", file}, {"test", "rules", filepath.Join("tests", file)}} {
-				if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
-					t.Errorf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
-				}
+				programtest.Output(t, ".", nil, append([]string{program}, args...)...)
 			}
 		}
 	}
