@@ -8,6 +8,7 @@ import (
 
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/table"
 )
 
 const (
@@ -85,6 +86,11 @@ func (p page) json(links []cog.Builder[dashboard.DashboardLink]) ([]byte, error)
 	}
 	built.SchemaVersion = oldestSchema
 	number(built.Panels)
+	for i, v := range built.Templating.List { // of which the SDK writes steps of an interval for each
+		if v.Type != dashboard.VariableTypeInterval {
+			built.Templating.List[i].Auto, built.Templating.List[i].AutoMin, built.Templating.List[i].AutoCount = nil, nil, nil
+		}
+	}
 	return readable(built)
 }
 
@@ -124,12 +130,16 @@ func (r row) addTo(builder *dashboard.DashboardBuilder) {
 	}
 }
 
-// number gives panels what the builder leaves open: the id, and the version of their options.
+// number gives panels what the builder leaves open: the id, and the version of their options. A table's footer is in newer
+// Grafanas a setting of its fields.
 func number(all []dashboard.PanelOrRowPanel) {
 	var id uint32
 	finish := func(p *dashboard.Panel) {
 		id++
 		p.Id, p.PluginVersion, p.RepeatDirection = cog.ToPtr(id), cog.ToPtr(oldestGrafana), nil
+		if t, ok := p.Options.(*table.Options); ok {
+			t.Footer = nil
+		}
 	}
 	for _, p := range all {
 		if p.Panel != nil {
