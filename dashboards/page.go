@@ -86,12 +86,17 @@ func (p page) json(links []cog.Builder[dashboard.DashboardLink]) ([]byte, error)
 	}
 	built.SchemaVersion = oldestSchema
 	number(built.Panels)
-	for i, v := range built.Templating.List { // of which the SDK writes steps of an interval for each
-		if v.Type != dashboard.VariableTypeInterval {
-			built.Templating.List[i].Auto, built.Templating.List[i].AutoMin, built.Templating.List[i].AutoCount = nil, nil, nil
+	clean(built.Templating.List)
+	return readable(built)
+}
+
+// clean takes the steps of an interval, which the SDK writes for each variable, off those that are none.
+func clean(variables []dashboard.VariableModel) {
+	for i := range variables {
+		if v := &variables[i]; v.Type != dashboard.VariableTypeInterval {
+			v.Auto, v.AutoMin, v.AutoCount = nil, nil, nil
 		}
 	}
-	return readable(built)
 }
 
 // readable writes JSON with sorted keys, and with PromQL's < and > as they are: the SDK's own encoding would escape them.
