@@ -116,11 +116,11 @@ func benchLoad() []panel {
 
 func benchLatency() []panel {
 	return []panel{
-		percentiles("Time to first token", "From the start of a request to its first text, for requests that have just received it.",
+		percentiles("Time to first token", "From the start of a request to its first text, for requests that have just received it.", "no run",
 			`histogram_quantile(0.5, sum by (le) (rate(accelerator_bench_time_to_first_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__rate_interval]))) >= 0`,
 			`histogram_quantile(0.9, sum by (le) (rate(accelerator_bench_time_to_first_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__rate_interval]))) >= 0`,
 			`histogram_quantile(0.99, sum by (le) (rate(accelerator_bench_time_to_first_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__rate_interval]))) >= 0`),
-		percentiles("Inter-token latency", "Gaps between successive chunks of text.",
+		percentiles("Inter-token latency", "Gaps between successive chunks of text.", "no run",
 			`histogram_quantile(0.5, sum by (le) (rate(accelerator_bench_inter_token_latency_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__rate_interval]))) >= 0`,
 			`histogram_quantile(0.9, sum by (le) (rate(accelerator_bench_inter_token_latency_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__rate_interval]))) >= 0`,
 			`histogram_quantile(0.99, sum by (le) (rate(accelerator_bench_inter_token_latency_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__rate_interval]))) >= 0`),

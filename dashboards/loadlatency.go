@@ -35,20 +35,32 @@ const serversOfTargets = `vllm:num_requests_running and on (instance, target) ac
 // loadAndLatency is what the dashboard is for: of each target its own load and its own latencies, as a mean of several
 // follows none of them. Both are means over the same time, so that neither lags behind the other.
 func loadAndLatency() panel {
-	return logSeries("Load and latency",
-		"Utilization of the cards that serve a target (right), and what its probes took (left): means of the same time, so that one line follows the other within it. Bars: the share of its probes that failed. Of more than four targets, the four that are probed most. Average over a longer time where no latency is shown.",
+	return ofTargets(logSeries("Load and latency",
+		"Utilization of the cards that serve a target (right), and what its probes took (left): means of the same time, so that one line follows the other within it. Bars: the share of its probes that failed. Further targets have numbers, shades and dashes; of more than four, the four that are probed most are drawn. Average over a longer time where no latency is shown.", "no target is probed",
 		overTime(`(avg by (instance, target) (
     max by (job, instance, vendor, device) (avg_over_time(accelerator_utilization_ratio{job=~"$job",instance=~"$instance"}[$window])) * on (job, instance, vendor, device) group_right () accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"})
   or on (instance, target) group by (instance, target) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info) * on (instance) group_left () avg by (instance) (avg_over_time(accelerator_utilization_ratio{job=~"$job",instance=~"$instance"}[$window]))
   or on (instance, target) group by (instance, target) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}) * on () group_left () avg(avg_over_time(accelerator_utilization_ratio{job=~"$job",instance=~"$instance"}[$window])) unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}))
-  and on (instance, target) topk(4, sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end())))`, "{{instance}} {{target}} utilization", onTheRight(colorOf("blue"), filled(25))...),
+  * on (instance, target) group_left (n) (topk(1, floor(ln(sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end())))))
+    or on (instance, target) label_replace(topk(2, floor(ln(sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end()))))), "n", " (2)", "", "")
+    or on (instance, target) label_replace(topk(3, floor(ln(sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end()))))), "n", " (3)", "", "")
+    or on (instance, target) label_replace(topk(4, floor(ln(sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end()))))), "n", " (4)", "", "")) ^ 0`, "{{instance}} {{target}}{{n}} utilization", onTheRight(colorOf("blue"), filled(25))...),
 		overTime(`sum by (instance, target) (rate(accelerator_probe_time_to_first_token_seconds_sum{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / (sum by (instance, target) (rate(accelerator_probe_time_to_first_token_seconds_count{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)
-  and on (instance, target) topk(4, sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end())))`, "{{instance}} {{target}} time to first token", colorOf("orange"), thick()),
+  * on (instance, target) group_left (n) (topk(1, floor(ln(sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end())))))
+    or on (instance, target) label_replace(topk(2, floor(ln(sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end()))))), "n", " (2)", "", "")
+    or on (instance, target) label_replace(topk(3, floor(ln(sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end()))))), "n", " (3)", "", "")
+    or on (instance, target) label_replace(topk(4, floor(ln(sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end()))))), "n", " (4)", "", "")) ^ 0`, "{{instance}} {{target}}{{n}} time to first token", colorOf("orange"), thick()),
 		overTime(`sum by (instance, target) (rate(accelerator_probe_inter_token_latency_seconds_sum{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / (sum by (instance, target) (rate(accelerator_probe_inter_token_latency_seconds_count{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)
-  and on (instance, target) topk(4, sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end())))`, "{{instance}} {{target}} inter-token latency", colorOf("green"), thick()),
-		overTime(`sum by (instance, target) (rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",target=~"$target",reason!="canceled"}[$window])) / sum by (instance, target) (rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0
-  and on (instance, target) topk(4, sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end())))`, "{{instance}} {{target}} failed probes",
-			onTheRight(colorOf("red"), filled(50), property{Id: "custom.drawStyle", Value: "bars"})...)).
+  * on (instance, target) group_left (n) (topk(1, floor(ln(sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end())))))
+    or on (instance, target) label_replace(topk(2, floor(ln(sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end()))))), "n", " (2)", "", "")
+    or on (instance, target) label_replace(topk(3, floor(ln(sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end()))))), "n", " (3)", "", "")
+    or on (instance, target) label_replace(topk(4, floor(ln(sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end()))))), "n", " (4)", "", "")) ^ 0`, "{{instance}} {{target}}{{n}} inter-token latency", colorOf("green"), thick()),
+		overTime(`(sum by (instance, target) (rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",target=~"$target",reason!="canceled"}[$window])) / sum by (instance, target) (rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)
+  * on (instance, target) group_left (n) (topk(1, floor(ln(sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end())))))
+    or on (instance, target) label_replace(topk(2, floor(ln(sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end()))))), "n", " (2)", "", "")
+    or on (instance, target) label_replace(topk(3, floor(ln(sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end()))))), "n", " (3)", "", "")
+    or on (instance, target) label_replace(topk(4, floor(ln(sum by (instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$__range] @ end()))))), "n", " (4)", "", "")) ^ 0`, "{{instance}} {{target}}{{n}} failed probes",
+			onTheRight(colorOf("red"), filled(50), property{Id: "custom.drawStyle", Value: "bars"})...))).
 		Span(24).Height(13).Legend(figures())
 }
 
@@ -108,18 +120,18 @@ func servingLines() panel {
 
 func probeLatencies() []panel {
 	return []panel{
-		percentiles("Time to first token", "From the start of a probe to its first text. With fewer than a hundred observations in a window, its p99 is the slowest of them. Dashed: the mean of all requests to vLLM, by its own clock.",
+		percentiles("Time to first token", "From the start of a probe to its first text. With fewer than a hundred observations in a window, its p99 is the slowest of them. Dashed: the mean of all requests to vLLM, by its own clock.", "no probe succeeded",
 			`histogram_quantile(0.5, sum by (le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			`histogram_quantile(0.9, sum by (le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			overTime(`sum(rate(vllm:time_to_first_token_seconds_sum{instance=~"$server"}[$window])) / (sum(rate(vllm:time_to_first_token_seconds_count{instance=~"$server"}[$window])) > 0)`, "server, mean", dashed(colorOf("text"))...)),
-		percentiles("Inter-token latency", "Gaps between successive chunks of text. With fewer than a hundred observations in a window, its p99 is the slowest of them. Dashed: the mean of all requests to vLLM, by its own clock.",
+		percentiles("Inter-token latency", "Gaps between successive chunks of text. With fewer than a hundred observations in a window, its p99 is the slowest of them. Dashed: the mean of all requests to vLLM, by its own clock.", "no probe succeeded",
 			`histogram_quantile(0.5, sum by (le) (rate(accelerator_probe_inter_token_latency_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			`histogram_quantile(0.9, sum by (le) (rate(accelerator_probe_inter_token_latency_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_inter_token_latency_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			overTime(`sum(rate(vllm:inter_token_latency_seconds_sum{instance=~"$server"}[$window])) / (sum(rate(vllm:inter_token_latency_seconds_count{instance=~"$server"}[$window])) > 0)
   or sum(rate(vllm:time_per_output_token_seconds_sum{instance=~"$server"}[$window])) / (sum(rate(vllm:time_per_output_token_seconds_count{instance=~"$server"}[$window])) > 0)`, "server, mean", dashed(colorOf("text"))...)),
-		percentiles("Time per output token", "Time after the first token divided by the tokens after it: one value a probe. With fewer than a hundred observations in a window, its p99 is the slowest of them. Dashed: the mean of all requests to vLLM, by its own clock.",
+		percentiles("Time per output token", "Time after the first token divided by the tokens after it: one value a probe. With fewer than a hundred observations in a window, its p99 is the slowest of them. Dashed: the mean of all requests to vLLM, by its own clock.", "no probe succeeded",
 			`histogram_quantile(0.5, sum by (le) (rate(accelerator_probe_time_per_output_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			`histogram_quantile(0.9, sum by (le) (rate(accelerator_probe_time_per_output_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_time_per_output_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,

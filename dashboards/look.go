@@ -122,6 +122,25 @@ func ofReasons(p *timeseries.PanelBuilder) *timeseries.PanelBuilder {
 	return p
 }
 
+// ofTargets tells the lines of one measure apart by the number that their name has: a measure keeps its colour, of which each
+// further target has a shade, and its dashes. Colours by name are newer than Grafana 9.3.
+func ofTargets(p *timeseries.PanelBuilder) *timeseries.PanelBuilder {
+	for _, t := range []struct {
+		number, shade string
+		dash          []int
+	}{
+		{"2", "super-light-", []int{12, 6}},
+		{"3", "dark-", []int{2, 5}},
+		{"4", "light-", []int{16, 4, 2, 4}},
+	} {
+		p.OverrideByRegexp(`.* \(`+t.number+`\) .*`, []property{{Id: "custom.lineStyle", Value: map[string]any{"fill": "dash", "dash": t.dash}}})
+		for _, m := range [][2]string{{"utilization", "blue"}, {"time to first token", "orange"}, {"inter-token latency", "green"}, {"failed probes", "red"}} {
+			p.OverrideByRegexp(`.* \(`+t.number+`\) `+m[0], []property{colorOf(t.shade + m[1])})
+		}
+	}
+	return p.OverrideByRegexp(`.* \([2-4]\) utilization`, []property{filled(0)})
+}
+
 // filled puts colour under a line.
 func filled(opacity int) property { return property{Id: "custom.fillOpacity", Value: opacity} }
 
@@ -155,7 +174,7 @@ func colored(base string, steps ...step) property {
 	return property{Id: "thresholds", Value: built}
 }
 
-// cells says how a column's cells are drawn, in the words of oldestGrafana: color-background, color-text or gradient-gauge.
+// cells says how a column's cells are drawn, in the words of oldestGrafana: color-background, color-text or basic, which is a bar.
 func cells(mode string) property { return property{Id: "custom.displayMode", Value: mode} }
 
 // textCell shows a value in the colour of the step it passes.
@@ -163,9 +182,9 @@ func textCell(unit string, steps ...step) []property {
 	return []property{unitOf(unit), cells("color-text"), colored("green", steps...)}
 }
 
-// gaugeCell shows a ratio as a bar, coloured by the steps it passes.
+// gaugeCell shows a ratio as a bar in the colour of the step it passes: with a gradient, newer Grafanas than 9.3 never show the last one.
 func gaugeCell(base string, steps ...step) []property {
-	return []property{unitOf(ratio), {Id: "min", Value: 0}, {Id: "max", Value: 1}, cells("gradient-gauge"), colored(base, steps...)}
+	return []property{unitOf(ratio), {Id: "min", Value: 0}, {Id: "max", Value: 1}, cells("basic"), colored(base, steps...)}
 }
 
 // mapped shows words for values.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/table"
 )
 
 const (
@@ -85,7 +86,17 @@ func (p page) json(links []cog.Builder[dashboard.DashboardLink]) ([]byte, error)
 	}
 	built.SchemaVersion = oldestSchema
 	number(built.Panels)
+	clean(built.Templating.List)
 	return readable(built)
+}
+
+// clean takes the steps of an interval, which the SDK writes for each variable, off those that are none.
+func clean(variables []dashboard.VariableModel) {
+	for i := range variables {
+		if v := &variables[i]; v.Type != dashboard.VariableTypeInterval {
+			v.Auto, v.AutoMin, v.AutoCount = nil, nil, nil
+		}
+	}
 }
 
 // readable writes JSON with sorted keys, and with PromQL's < and > as they are: the SDK's own encoding would escape them.
@@ -124,12 +135,16 @@ func (r row) addTo(builder *dashboard.DashboardBuilder) {
 	}
 }
 
-// number gives panels what the builder leaves open: the id, and the version of their options.
+// number gives panels what the builder leaves open: the id, and the version of their options. A table's footer is in newer
+// Grafanas a setting of its fields.
 func number(all []dashboard.PanelOrRowPanel) {
 	var id uint32
 	finish := func(p *dashboard.Panel) {
 		id++
 		p.Id, p.PluginVersion, p.RepeatDirection = cog.ToPtr(id), cog.ToPtr(oldestGrafana), nil
+		if t, ok := p.Options.(*table.Options); ok {
+			t.Footer = nil
+		}
 	}
 	for _, p := range all {
 		if p.Panel != nil {

@@ -33,10 +33,11 @@ func timeSeries(title, description, unit string, queries ...query) *timeseries.P
 	return lines(title, description, unit, queries...).NoValue("not reported")
 }
 
-// logSeries draws latencies, which span decades, on an axis with ticks at 1, 2 and 5. It says Grafana's "No data", since Grafana 9.3
-// would write words of ours at ticks of such an axis that have no number.
-func logSeries(title, description string, queries ...query) *timeseries.PanelBuilder {
-	return lines(title, description, seconds, queries...).
+// logSeries draws latencies, which span decades, on an axis with ticks at 1, 2 and 5. The words none are for a panel without
+// series: Grafana 9.3 would also write them at ticks of such an axis that have no number.
+func logSeries(title, description, none string, queries ...query) *timeseries.PanelBuilder {
+	return lines(title, description, seconds, queries...).NoValue(none).
+		OverrideByRegexp(".*", []property{{Id: "noValue", Value: ""}}).
 		ScaleDistribution(common.NewScaleDistributionConfigBuilder().Type(common.ScaleDistributionLog).Log(10))
 }
 
@@ -90,7 +91,8 @@ func statPanel(title, description, unit, none string, queries ...query) *stat.Pa
 		ReduceOptions(common.NewReduceDataOptionsBuilder().Values(false).Calcs([]string{"lastNotNull"}).Fields(""))
 }
 
-// stateTimeline shows states over time as coloured bars; its mappings give the colours.
+// stateTimeline shows states over time as coloured bars; its mappings give the colours. Newer Grafanas than 9.3 would show 20
+// rows a page.
 func stateTimeline(title, description string, mappings []dashboard.ValueMapping, queries ...query) *statetimeline.PanelBuilder {
 	return statetimeline.NewPanelBuilder().
 		Title(title).Description(description).Mappings(mappings).
@@ -98,7 +100,7 @@ func stateTimeline(title, description string, mappings []dashboard.ValueMapping,
 		Span(24).Height(8).
 		ShowValue(common.VisibilityModeNever).
 		NoValue("not reported").
-		RowHeight(0.9).LineWidth(0).FillOpacity(80).
+		RowHeight(0.9).PerPage(0).LineWidth(0).FillOpacity(80).
 		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(true)).
 		Tooltip(common.NewVizTooltipOptionsBuilder().
 			Mode(common.TooltipDisplayModeSingle).
@@ -106,13 +108,13 @@ func stateTimeline(title, description string, mappings []dashboard.ValueMapping,
 }
 
 // percentiles draws the percentiles of all that was observed in a window, each in the colour that it has everywhere.
-func percentiles(title, description, p50, p90, p99 string, more ...query) *timeseries.PanelBuilder {
+func percentiles(title, description, none, p50, p90, p99 string, more ...query) *timeseries.PanelBuilder {
 	queries := append([]query{
 		overTime(p50, "p50", colorOf("green")),
 		overTime(p90, "p90", colorOf("yellow")),
 		overTime(p99, "p99", colorOf("orange")),
 	}, more...)
-	return logSeries(title, description, queries...).Span(12).Legend(figures().Placement(common.LegendPlacementRight))
+	return logSeries(title, description, none, queries...).Span(12).Legend(figures().Placement(common.LegendPlacementRight))
 }
 
 // cardLines draws a figure of cards: the mean, the highest, and each card. A line of a card leads to it.

@@ -258,15 +258,12 @@ func TestNoDataHasWords(t *testing.T) {
 	eachPanel(t, func(t *testing.T, _ board, p panel) {
 		d := p.FieldConfig.Defaults
 		scale, _ := d.Custom["scaleDistribution"].(map[string]any)
-		switch {
-		case scale["type"] == "log":
-			if d.NoValue != "" {
-				t.Error("Grafana 9.3 writes words for no data at the ticks of a logarithmic axis")
-			}
-			return
-		case p.Type != "stat":
+		if p.Type != "stat" {
 			if d.NoValue == "" {
 				t.Error("no words for no data")
+			}
+			if scale["type"] == "log" && !strings.Contains(fmt.Sprint(p.FieldConfig.Overrides), "{{byRegexp .*} [{noValue }]}") {
+				t.Error("Grafana 9.3 writes words for no data at the ticks of a logarithmic axis")
 			}
 			return
 		}
@@ -341,4 +338,25 @@ func TestReasonsAreNotGreen(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTargetsDiffer: of several targets each line of a measure has a colour, and dashes, of its own.
+func TestTargetsDiffer(t *testing.T) {
+	for _, b := range boards(t) {
+		for i := 0; i < len(b.Panels[0].Targets) && b.file == "load-latency.json"; i++ {
+			q := b.Panels[0].Targets[i]
+			_, measure, numbered := strings.Cut(q.LegendFormat, "{{n}} ")
+			colors := map[string]bool{}
+			for _, o := range b.Panels[0].FieldConfig.Overrides {
+				for _, property := range o.Properties {
+					if property.ID == "color" && (o.Matcher.Options == q.RefID || strings.HasSuffix(o.Matcher.Options, `\) `+measure)) {
+						colors[fmt.Sprint(property.Value)] = true
+					}
+				}
+			}
+			if !numbered || len(colors) != 4 {
+				t.Errorf("%s has the colours %v", q.LegendFormat, colors)
+			}
+		}
+	}
 }

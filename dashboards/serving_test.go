@@ -19,7 +19,7 @@ const servingInput = `
       - {series: 'accelerator_devices_expected{job="j",instance="b",vendor="ascend"}', values: '1x10'}
       - {series: 'accelerator_devices_expected{job="j",instance="d",vendor="metax"}', values: '8x10'}
       - {series: 'accelerator_probe_target_device_info{job="j",instance="a",target="known",vendor="metax",device="0"}', values: '1x10'}
-      - {series: 'accelerator_probe_requests_total{job="j",instance="a",target="known",model="m"}', values: '0+1x10'}
+      - {series: 'accelerator_probe_requests_total{job="j",instance="a",target="known",model="m"}', values: '0+4x10'}
       - {series: 'accelerator_probe_requests_total{job="j",instance="a",target="hidden here",model="m"}', values: '0+1x10'}
       - {series: 'accelerator_probe_requests_total{job="j",instance="b",target="hidden",model="m"}', values: '0+1x10'}
       - {series: 'accelerator_probe_requests_total{job="j",instance="c",target="far",model="m"}', values: '0+1x10'}
@@ -60,11 +60,11 @@ func TestServingCards(t *testing.T) {
 	}
 }
 
-// TestLoadOfTargets: two targets are two lines, each with the load of its own cards.
+// TestLoadOfTargets: two targets are two lines, each with the load of its own cards; the one that is probed less has a number.
 func TestLoadOfTargets(t *testing.T) {
 	expr := filled(queryAt(t, "load-latency.json", "Load and latency", "timeseries", 0), "$target", "known|hidden")
 	rulesTest(t, promtools(t), servingInput, expr, "5m", `          - {labels: '{instance="a",target="known"}', value: 0.1}
-          - {labels: '{instance="b",target="hidden"}', value: 0.3}
+          - {labels: '{instance="b",target="hidden",n=" (2)"}', value: 0.3}
 `)
 }
 

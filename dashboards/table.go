@@ -100,9 +100,7 @@ func arranged(columns []column) (filtered, organized dashboard.DataTransformerCo
 // matrix makes a table of rows and columns from two labels, both in order: the columns by what comes first, the rows at the end.
 func matrix(rowField, columnField, valueField string) []dashboard.DataTransformerConfig {
 	sortedBy := func(field string) dashboard.DataTransformerConfig {
-		return dashboard.DataTransformerConfig{Id: "sortBy", Options: map[string]any{
-			"fields": map[string]any{}, "sort": []map[string]any{{"field": field}},
-		}}
+		return dashboard.DataTransformerConfig{Id: "sortBy", Options: map[string]any{"sort": []map[string]any{{"field": field}}}}
 	}
 	return []dashboard.DataTransformerConfig{
 		sortedBy(columnField),
