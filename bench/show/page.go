@@ -76,6 +76,8 @@ type line struct {
 	Values numbers `json:"values"`
 	Low    numbers `json:"low,omitempty"`
 	High   numbers `json:"high,omitempty"`
+
+	instants numbers // that At is made from
 }
 
 type mark struct {
@@ -83,7 +85,7 @@ type mark struct {
 	Value float64 `json:"value"`
 }
 
-// numbers have six digits in JSON, and null where nothing is known.
+// numbers have two decimals in JSON, three digits of less than 1, and null where nothing is known.
 type numbers []float64
 
 // MarshalJSON implements [json.Marshaler].
@@ -93,10 +95,13 @@ func (n numbers) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		if math.IsNaN(v) || math.IsInf(v, 0) {
+		switch {
+		case math.IsNaN(v) || math.IsInf(v, 0):
 			text = append(text, "null"...)
-		} else {
-			text = strconv.AppendFloat(text, v, 'g', 6, 64)
+		case math.Abs(v) < 1:
+			text = strconv.AppendFloat(text, v, 'g', 3, 64)
+		default:
+			text = strconv.AppendFloat(text, math.Round(v*100)/100, 'f', -1, 64)
 		}
 	}
 	return append(text, ']'), nil

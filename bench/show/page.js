@@ -43,7 +43,7 @@
     return (u, low, high) => {
       if (low == null) return isLog ? [1, 10] : [0, 1];
       const most = Math.max(high, ...(chart.limits || []).map(l => l.value).filter(v => v <= 2 * high));
-      if (!isLog) return [0, 1.05 * most || 1];
+      if (!isLog) return [chart.lines.some(l => l.form) ? -0.04 * most : 0, 1.05 * most || 1]; // half a mark below 0
       return [steps.findLast(s => s <= low) || low, steps.find(s => s >= most)];
     };
   }

@@ -133,10 +133,14 @@ func (p *Picture) plot(n panel) (*plot.Plot, error) {
 	}
 	line.Color = color.Gray{Y: 0x80}
 	q.Add(line)
-	text := "carries "
-	if p.capacity.AtLeast {
-		text = "carries at least "
-	}
-	q.Legend.Add(text+number(carried), line)
+	q.Legend.Add(p.carried(), line)
 	return q, nil
+}
+
+// carried says what a search ended on.
+func (p *Picture) carried() string {
+	if p.capacity.AtLeast {
+		return "carries at least " + number(p.capacity.Value)
+	}
+	return "carries " + number(p.capacity.Value)
 }

@@ -5,79 +5,15 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
-// maxPoints is how many requests a page draws: a browser has to bear them, and whoever sends the file.
-const maxPoints = 20_000
-
-// overLoad draws the pictures of a report, nothing where there is but one load.
-func overLoad(r *result.Report) charts {
-	var all charts
-	for _, p := range Pictures(r) {
-		all.Axis, all.X = p.unit(), nil
-		for i := range p.steps {
-			all.X = append(all.X, p.steps[i].Level())
-		}
-		if all.X = slices.Compact(all.X); len(all.X) < 2 {
-			return charts{}
-		}
-		for _, n := range p.panels {
-			c := chart{Title: n.title, Limits: limits(r, n.lines[0].Key)}
-			for _, column := range n.lines {
-				c.Lines = append(c.Lines, p.line(column, all.X))
-			}
-			if p.capacity != nil && p.capacity.Value > 0 {
-				c.Mark = &mark{"carries " + number(p.capacity.Value), p.capacity.Value}
-			}
-			all.Charts = append(all.Charts, c)
-		}
-	}
-	all.IsLog = all.X[0] > 0 && all.X[len(all.X)-1] >= 8*all.X[0]
-	return all
-}
-
-// line is a column over the loads, of a load that was repeated the mean.
-func (p *Picture) line(c Column, loads []float64) line {
-	l := line{Name: c.Head}
-	for _, load := range loads {
-		sum, n, low, high := 0.0, 0.0, math.NaN(), math.NaN()
-		for i := range p.steps {
-			s := &p.steps[i]
-			if v := c.Unit.scaled(c.Value(s, p.window(s))); s.Level() == load && !math.IsNaN(v) {
-				if n == 0 {
-					low, high = v, v
-				}
-				sum, n, low, high = sum+v, n+1, min(low, v), max(high, v)
-			}
-		}
-		l.Values, l.Low, l.High = append(l.Values, sum/n), append(l.Low, low), append(l.High, high)
-	}
-	return l
-}
-
-// limits are the objectives of what a column shows.
-func limits(r *result.Report, column string) []mark {
-	var all []mark
-	objectives := slices.Clone(r.Objectives)
-	for _, o := range r.Steps[0].Objectives {
-		objectives = append(objectives, o.Objective)
-	}
-	shown, _, _ := strings.Cut(column, "_p") // of a percentile its measure
-	for _, o := range objectives {
-		measure, _, _ := strings.Cut(string(o.Measure), "_")
-		switch {
-		case measure == shown:
-			all = append(all, mark{objectiveText(o), Milliseconds.scaled(o.Limit)})
-		case o.Measure == openai.Failures && shown == "failure_ratio":
-			all = append(all, mark{objectiveText(o), Share.scaled(o.Limit)})
-		}
-	}
-	return all
-}
+// A browser has to bear what is drawn, and whoever sends the file.
+const (
+	maxPoints  = 20_000 // requests of a page
+	maxSamples = 1000   // of each gauge of a step
+)
 
 // overTime draws a step's requests in the order of sending, at most so many, and what server and cards did meanwhile.
 func overTime(r *result.Report, s *result.Step, most int) charts {
@@ -123,39 +59,49 @@ func overTime(r *result.Report, s *result.Step, most int) charts {
 func byOutcome(requests []result.Point, name string, latency func(result.Point) result.Value) []line {
 	all := []line{{Name: name, Form: "dot"}}
 	for i, p := range requests {
-		of := &all[0]
-		if p.Failure != "" {
-			text := Clean(string(p.Failure))
-			k := slices.IndexFunc(all, func(l line) bool { return l.Form == "cross" && l.Name == text })
-			if k < 0 {
-				k, all = len(all), append(all, line{Name: text, Form: "cross"})
-			}
-			of = &all[k]
+		v := Milliseconds.scaled(float64(latency(p)))
+		if p.Failure == "" {
+			all[0].Values = append(all[0].Values, v)
+			continue
 		}
-		of.At, of.Values = append(of.At, i), append(of.Values, Milliseconds.scaled(float64(latency(p))))
+		all[0].Values = append(all[0].Values, math.NaN())
+		text := Clean(string(p.Failure))
+		k := 1 + slices.IndexFunc(all[1:], func(l line) bool { return l.Name == text })
+		if k == 0 {
+			k, all = len(all), append(all, line{Name: text, Form: "cross"})
+		}
+		all[k].At, all[k].Values = append(all[k].At, i), append(all[k].Values, v)
 	}
 	return all
 }
 
-// sampled draws gauges over the instants at which any of them was sampled.
+// sampled draws gauges over the instants at which any of them was sampled, of many samples one in so many.
 func sampled(title string, tracks []result.Track, unit Unit, gauges ...string) chart {
 	c := chart{Title: title}
-	tracks = slices.DeleteFunc(slices.Clone(tracks), func(t result.Track) bool { return !slices.Contains(gauges, t.Gauge) })
 	for _, t := range tracks {
-		c.X = append(c.X, t.At...)
-	}
-	slices.Sort(c.X)
-	c.X = slices.Compact(c.X)
-	for _, t := range tracks {
+		if !slices.Contains(gauges, t.Gauge) {
+			continue
+		}
 		l := line{Name: map[string]string{result.Running: "running", result.Waiting: "waiting"}[t.Gauge]}
 		if t.Card != nil {
 			l.Name = Clean(t.Card.Vendor + " " + t.Card.Device)
 		}
-		for i, at := range t.At {
-			k, _ := slices.BinarySearch(c.X, at)
-			l.At, l.Values = append(l.At, k), append(l.Values, unit.scaled(t.Values[i]))
+		for i := 0; i < len(t.At); i += 1 + (len(t.At)-1)/maxSamples {
+			l.instants, l.Values = append(l.instants, t.At[i]), append(l.Values, unit.scaled(t.Values[i]))
 		}
-		c.Lines = append(c.Lines, l)
+		c.Lines, c.X = append(c.Lines, l), append(c.X, l.instants...)
+	}
+	slices.Sort(c.X)
+	c.X = slices.Compact(c.X)
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		for _, at := range l.instants {
+			k, _ := slices.BinarySearch(c.X, at)
+			l.At = append(l.At, k)
+		}
+		if len(l.At) == len(c.X) { // one for each
+			l.At = nil
+		}
 	}
 	return c
 }
@@ -174,12 +120,29 @@ func thinned(all []result.Point, most int) ([]result.Point, string) {
 			failed = append(failed, p)
 		}
 	}
-	ofFailed := 1 + 2*len(failed)/most
+	ofFailed, ofOthers := 1+2*len(failed)/most, 2
 	for i := 0; i < len(failed); i += ofFailed {
 		kept = append(kept, failed[i])
 	}
-	ofOthers := 1 + 3*len(others)/(most-len(kept))
-	for run := range slices.Chunk(others, ofOthers) {
+	drawn := notable(others, ofOthers)
+	for len(kept)+len(drawn) > most {
+		ofOthers += 1 + ofOthers/8
+		drawn = notable(others, ofOthers)
+	}
+	kept = append(kept, drawn...)
+	slices.SortStableFunc(kept, func(a, b result.Point) int { return cmp.Compare(a.Sent, b.Sent) })
+	share := "all"
+	if ofFailed > 1 {
+		share = fmt.Sprintf("one in %d", ofFailed)
+	}
+	return kept, fmt.Sprintf("%d of %d requests are drawn: %s of those that failed, and of each %d others in a row the first, the slowest first token and the slowest end.",
+		len(kept), len(all), share, ofOthers)
+}
+
+// notable are the first and the slowest of each run of so many.
+func notable(all []result.Point, length int) []result.Point {
+	var kept []result.Point
+	for run := range slices.Chunk(all, length) {
 		ttft, end := 0, 0
 		for i, p := range run {
 			if cmp.Compare(p.TTFT, run[ttft].TTFT) > 0 {
@@ -195,7 +158,5 @@ func thinned(all []result.Point, most int) ([]result.Point, string) {
 			kept = append(kept, run[i])
 		}
 	}
-	slices.SortStableFunc(kept, func(a, b result.Point) int { return cmp.Compare(a.Sent, b.Sent) })
-	return kept, fmt.Sprintf("%d of %d requests are drawn: of those that failed one in %d, of each %d others in a row the first, the slowest first token and the slowest end.",
-		len(kept), len(all), ofFailed, ofOthers)
+	return kept
 }
