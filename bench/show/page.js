@@ -11,13 +11,11 @@
     for (const first of [1, 2, 5]) steps.push(Number(`${first}e${power}`));
   }
 
-  const color = name => getComputedStyle(root).getPropertyValue(name).trim();
+  let colors = {}; // by the name of the style sheet, as long as its scheme holds
+  const color = name => colors[name] ??= getComputedStyle(root).getPropertyValue(name).trim();
 
-  function element(kind, parent, text, className) {
-    const e = document.createElement(kind);
-    e.textContent = text || "";
-    e.className = className || "";
-    return parent.appendChild(e);
+  function element(kind, parent, textContent = "", className = "") {
+    return parent.appendChild(Object.assign(document.createElement(kind), {textContent, className}));
   }
 
   function number(v) {
@@ -73,10 +71,10 @@
         const x = u.valToPos(u.data[0][i], "x", true), y = u.valToPos(u.data[series][i], "y", true);
         if (u.data[series][i] == null || !isFinite(y)) continue;
         if (form === "cross") {
-          path.moveTo(x - half, y - half);
-          path.lineTo(x + half, y + half);
-          path.moveTo(x - half, y + half);
-          path.lineTo(x + half, y - half);
+          for (const up of [half, -half]) {
+            path.moveTo(x - half, y - up);
+            path.lineTo(x + half, y + up);
+          }
         } else {
           path.rect(x - half, y - half, 2 * half, 2 * half);
         }
@@ -103,16 +101,7 @@
     return best;
   }
 
-  function shade(group) {
-    return u => {
-      if (!group.steady) return;
-      const [from, to] = group.steady.map(v => Math.min(Math.max(u.valToPos(v, "x", true), u.bbox.left), u.bbox.left + u.bbox.width));
-      u.ctx.fillStyle = color("--shade");
-      u.ctx.fillRect(from, u.bbox.top, to - from, u.bbox.height);
-    };
-  }
-
-  // below draws what lies under the lines: bands over the repeats of a load, objectives, the load that is carried.
+  // below draws what lies under the lines: the steady part, bands over the repeats of a load, objectives, the load that is carried.
   function below(chart, group) {
     return u => {
       const {left, top, width, height} = u.bbox, ctx = u.ctx;
@@ -121,6 +110,11 @@
       ctx.beginPath();
       ctx.rect(left, top, width, height);
       ctx.clip();
+      if (group.steady) {
+        const [from, to] = group.steady.map(x);
+        ctx.fillStyle = color("--shade");
+        ctx.fillRect(from, top, to - from, height);
+      }
       chart.lines.forEach((l, n) => {
         if (!l.low) return;
         const known = l.low.map((_, i) => i).filter(i => l.low[i] != null);
@@ -146,7 +140,7 @@
     };
   }
 
-  function series(chart, group, few) {
+  function series(chart, group) {
     let failures = 0;
     const all = chart.lines.map((l, n) => {
       const stroke = color(l.form === "cross" ? failureColors[failures++ % failureColors.length] : lineColors[n % lineColors.length]);
@@ -154,38 +148,50 @@
         const between = v != null && l.low && l.high[i - 1] > l.low[i - 1];
         return number(v) + (between ? ` (${number(l.low[i - 1])}–${number(l.high[i - 1])})` : "");
       };
-      const s = {label: l.name, stroke, value, width: 2, spanGaps: true, points: {show: few && !l.form, size: 6, fill: stroke}};
-      if (l.form) Object.assign(s, {paths: marks(l.form), fill: l.form === "dot" ? stroke : undefined, alpha: l.form === "dot" ? 0.6 : 1});
+      const s = {label: l.name, stroke, value, width: 2, spanGaps: true, points: {show: !group.overTime, size: 6, fill: stroke}};
+      if (l.form) Object.assign(s, {paths: marks(l.form), fill: stroke, alpha: l.form === "dot" ? 0.6 : 1, points: {show: false}});
       return s;
     });
     return [{label: group.overTime ? "at" : group.axis, value: (u, v) => number(v) + (group.overTime && v != null ? " s" : "")}, ...all];
   }
 
-  function draw(chart, group, box, isLast) {
-    const x = chart.x || group.x, isLog = isSkewed(chart), isDots = chart.lines.some(l => l.form);
-    const isLoad = !group.overTime;
-    const values = chart.lines.map(l => spread(l.values, l.at, x.length));
-    const [from, to] = group.ends;
-    const figure = element("figure", box);
-    const caption = element("figcaption", figure);
-    element("strong", caption, chart.title + (isLog ? ", logarithmic" : ""));
+  function frame(chart, box) {
+    const figure = element("figure", box), caption = element("figcaption", figure);
+    element("strong", caption, chart.title + (isSkewed(chart) ? ", logarithmic" : ""));
     for (const l of chart.limits || []) element("span", caption, l.name, "limit");
     if (chart.mark) element("span", caption, chart.mark.name, "mark");
-    const axis = {font: "12px system-ui, sans-serif", stroke: color("--soft"), grid: {stroke: color("--grid"), width: 1}, ticks: {stroke: color("--grid"), width: 1, size: 5}};
+    return figure;
+  }
+
+  function axes(group, isLog, isNamed) {
+    const grid = {stroke: color("--grid"), width: 1}, font = "12px system-ui, sans-serif";
+    const axis = {font, stroke: color("--soft"), grid, ticks: {...grid, size: 5}, incrs: steps, values: (u, all) => all.map(number)};
+    const x = {...axis, size: 30, label: isNamed ? group.axis : undefined, labelFont: font, labelSize: 18};
+    const y = {...axis, size: 62};
+    if (!group.overTime) x.splits = loads;
+    if (isLog) Object.assign(y, {splits: ticks, filter: (u, all) => all});
+    return [x, y];
+  }
+
+  function draw(chart, group, figure, width, isLast) {
+    const x = chart.x || group.x, isLog = isSkewed(chart), isDots = chart.lines.some(l => l.form);
+    const values = chart.lines.map(l => spread(l.values, l.at, x.length));
+    const [from, to] = group.ends;
+    const around = (u, low, high) => { // loads do not stand on the edge
+      if (group.overTime) return [low, high];
+      return group.isLog ? [low / 1.1, high * 1.1] : [low - (high - low) / 30, high + (high - low) / 30];
+    };
     const u = new uPlot({
-      width: figure.clientWidth, height: isDots || isLoad ? 230 : 150, padding: [10, 14, 0, 0],
+      width, height: isDots || !group.overTime ? 230 : 150, padding: [10, 14, 0, 0],
       legend: {markers: {width: 0, fill: (u, n) => u.series[n].stroke()}},
       scales: {
-        x: {time: false, distr: group.isLog ? 3 : 1, log: 2, range: (u, low, high) => group.isLog ? [low / 1.1, high * 1.1] : isLoad ? [low - (high - low) / 30, high + (high - low) / 30] : [low, high]},
+        x: {time: false, distr: group.isLog ? 3 : 1, log: 2, range: around},
         y: {distr: isLog ? 3 : 1, range: range(chart, isLog)},
       },
-      axes: [
-        {...axis, label: isLast ? group.axis : undefined, labelSize: 18, labelFont: axis.font, size: 30, incrs: steps, values: (u, all) => all.map(number), ...(isLoad && {splits: loads})},
-        {...axis, size: 62, incrs: steps, values: (u, all) => all.map(number), ...(isLog && {splits: ticks, filter: (u, all) => all})},
-      ],
-      series: series(chart, group, isLoad),
+      axes: axes(group, isLog, !group.overTime || isLast),
+      series: series(chart, group),
       cursor: {
-        y: false, drag: {x: true, y: false, dist: 5}, sync: {key: group.key, scales: ["x", null]}, points: {size: 9},
+        y: false, points: {size: 9}, drag: {x: true, y: false, dist: 5}, sync: {key: group.key, scales: ["x", null]},
         dataIdx: (u, n, index) => {
           if (!isDots) return n === 0 ? index : nearest(u, [values[n - 1]], index);
           if (u !== group.hovered && !chart.x && group.index != null) return group.index;
@@ -195,8 +201,7 @@
         },
       },
       hooks: {
-        drawClear: [shade(group)],
-        drawAxes: [below(chart, group)],
+        drawClear: [below(chart, group)],
         setScale: [(u, key) => { if (key === "x") group.reset.disabled = u.scales.x.min <= from && u.scales.x.max >= to; }],
       },
     }, [[from, ...x, to], ...values], figure);
@@ -205,25 +210,27 @@
   }
 
   function drawAll() {
+    colors = {};
     document.querySelectorAll(".charts").forEach((box, n) => {
       const group = groups[n], all = group.charts || [];
       if (all.length === 0) return;
       (group.plots || []).forEach(u => u.destroy());
       box.replaceChildren();
       const instants = [group.x, ...all.map(c => c.x || [])].flat();
-      Object.assign(group, {
-        key: `group ${n}`, overTime: box.classList.contains("over-time"),
-        ends: instants.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]),
-      });
+      group.ends = instants.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]);
+      group.overTime = box.classList.contains("over-time");
+      group.key = `group ${n}`;
       const hint = element("p", box, "Drag over a chart to zoom. ", "hint");
       group.reset = element("button", hint, "Show all");
       group.reset.disabled = true;
       group.reset.onclick = () => group.plots.forEach(u => u.setScale("x", {min: group.ends[0], max: group.ends[1]}));
       if (group.steady) element("span", hint, "steady part", "steady");
-      const isRepeated = all.some(c => c.lines.some(l => l.low && l.low.some((v, i) => v < l.high[i])));
-      if (isRepeated) element("span", hint, "Bands reach from the least to the most of the repeats of a load, lines are their mean.");
+      if (all.some(c => c.lines.some(l => l.low && l.low.some((v, i) => v < l.high[i])))) {
+        element("span", hint, "Lines are the mean of a load's repeats, bands reach from the least to the most of them.");
+      }
       if (group.note) element("span", hint, group.note);
-      group.plots = all.map((chart, i) => draw(chart, group, box, !group.overTime || i === all.length - 1));
+      const figures = all.map(chart => frame(chart, box)), width = figures[0].clientWidth; // asked for once: it costs a layout
+      group.plots = all.map((chart, i) => draw(chart, group, figures[i], width, i === all.length - 1));
     });
   }
 
@@ -234,15 +241,10 @@
     }
   }
 
-  function print(isPrinting) {
-    root.classList.toggle("printing", isPrinting);
-    drawAll();
-  }
-
   drawAll();
   addEventListener("resize", fit);
   addEventListener("toggle", fit, true);
-  addEventListener("beforeprint", () => print(true));
-  addEventListener("afterprint", () => print(false));
+  addEventListener("beforeprint", () => { root.classList.add("printing"); drawAll(); });
+  addEventListener("afterprint", () => { root.classList.remove("printing"); drawAll(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
 })();
