@@ -105,7 +105,7 @@ func (b *tab) legend(title string) string {
 	return b.text(`[...chart("` + title + `").querySelectorAll(".u-series")].map(s => s.textContent).join("|")`)
 }
 
-func newTab(t *testing.T, browser context.Context, width int64, scheme string) *tab {
+func newTab(browser context.Context, t *testing.T, width int64, scheme string) *tab {
 	ctx, cancel := chromedp.NewContext(browser)
 	t.Cleanup(cancel)
 	b := &tab{TB: t, Context: ctx}
@@ -151,7 +151,7 @@ func TestPageInBrowser(t *testing.T) {
 	for _, width := range []int64{1400, 400} {
 		for _, scheme := range []string{"light", "dark"} {
 			t.Run(fmt.Sprint(width, scheme), func(t *testing.T) {
-				lookAt(newTab(t, ctx, width, scheme), "file://"+file, width, scheme)
+				lookAt(newTab(ctx, t, width, scheme), "file://"+file, width, scheme)
 			})
 		}
 	}
