@@ -180,7 +180,7 @@ func lookAt(b *tab, url string, width int64, scheme string) {
 	}
 
 	b.hover("TTFT", 0.5, 59.5)
-	if got := b.legend("TTFT"); !strings.HasPrefix(got, "at59 s|TTFT159|") && !strings.HasPrefix(got, "at60 s|TTFT160|") {
+	if got := b.legend("TTFT"); !strings.HasPrefix(got, "at59.00 s|TTFT159|") && !strings.HasPrefix(got, "at60.00 s|TTFT160|") {
 		b.Errorf("TTFT shows %q", got)
 	}
 	for title, want := range map[string]string{"E2E": "E2E2,000", "load generator": "sent late0.1", "server": "running8|waiting4", "power": "200"} {

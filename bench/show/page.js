@@ -3,8 +3,6 @@
 (() => {
   const groups = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
-  const lineColors = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8"];
-  const failureColors = ["--f1", "--f2", "--f3", "--f4"];
   const reach = 24; // how near the cursor has to come to a point, in pixels
   const steps = [];
   for (let power = -6; power < 12; power++) {
@@ -13,6 +11,7 @@
 
   let colors = {}; // by the name of the style sheet, as long as its scheme holds
   const color = name => colors[name] ??= getComputedStyle(root).getPropertyValue(name).trim();
+  const lineColor = n => color(`--c${n % 8 + 1}`);
 
   function element(kind, parent, textContent = "", className = "") {
     return parent.appendChild(Object.assign(document.createElement(kind), {textContent, className}));
@@ -22,6 +21,7 @@
     if (v == null) return "";
     return Math.abs(v) >= 1000 ? Math.round(v).toLocaleString("en") : String(Number(v.toPrecision(4)));
   }
+  const exact = v => v == null ? "" : v.toLocaleString("en", {maximumFractionDigits: 6});
 
   // spread gives a series one value for each x, with null at both ends of the group's axis.
   function spread(values, at, length) {
@@ -122,7 +122,7 @@
         known.forEach(i => ctx.lineTo(x(group.x[i]), y(l.high[i])));
         known.reverse().forEach(i => ctx.lineTo(x(group.x[i]), y(l.low[i])));
         ctx.globalAlpha = 0.2;
-        ctx.fillStyle = color(lineColors[n % lineColors.length]);
+        ctx.fillStyle = lineColor(n);
         if (u.series[n + 1].show) ctx.fill();
       });
       ctx.globalAlpha = 1;
@@ -143,7 +143,7 @@
   function series(chart, group) {
     let failures = 0;
     const all = chart.lines.map((l, n) => {
-      const stroke = color(l.form === "cross" ? failureColors[failures++ % failureColors.length] : lineColors[n % lineColors.length]);
+      const stroke = l.form === "cross" ? color(`--f${failures++ % 4 + 1}`) : lineColor(n);
       const value = (u, v, s, i) => {
         const between = v != null && l.low && l.high[i - 1] > l.low[i - 1];
         return number(v) + (between ? ` (${number(l.low[i - 1])}–${number(l.high[i - 1])})` : "");
@@ -152,7 +152,8 @@
       if (l.form) Object.assign(s, {paths: marks(l.form), fill: stroke, alpha: l.form === "dot" ? 0.6 : 1, points: {show: false}});
       return s;
     });
-    return [{label: group.overTime ? "at" : group.axis, value: (u, v) => number(v) + (group.overTime && v != null ? " s" : "")}, ...all];
+    const at = {label: "at", value: (u, v) => v == null ? "" : `${v.toFixed(2)} s`};
+    return [group.overTime ? at : {label: group.axis, value: (u, v) => number(v)}, ...all];
   }
 
   function frame(chart, box) {
@@ -165,7 +166,7 @@
 
   function axes(group, isLog, isNamed) {
     const grid = {stroke: color("--grid"), width: 1}, font = "12px system-ui, sans-serif";
-    const axis = {font, stroke: color("--soft"), grid, ticks: {...grid, size: 5}, incrs: steps, values: (u, all) => all.map(number)};
+    const axis = {font, stroke: color("--soft"), grid, ticks: {...grid, size: 5}, incrs: steps, values: (u, all) => all.map(exact)};
     const x = {...axis, size: 30, label: isNamed ? group.axis : undefined, labelFont: font, labelSize: 18};
     const y = {...axis, size: 62};
     if (!group.overTime) x.splits = loads;
