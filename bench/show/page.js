@@ -83,7 +83,7 @@
     };
   }
 
-  // nearest is the index of the point nearest to the cursor, of any of the series.
+  // nearest is the index of the point of any of the series that is nearest to the cursor.
   function nearest(u, series, index) {
     const {left, top} = u.cursor;
     let best = null, least = Infinity;
