@@ -77,6 +77,7 @@ type Step struct {
 	// Queued its wait under a bound on concurrency. Both are in seconds.
 	Latencies []float64 `json:"-"`
 	Queued    []float64 `json:"-"`
+	Timeline  Timeline  `json:"-"`
 }
 
 // SteadyOrWhole are the figures of the steady part where there is one, else of the whole step.

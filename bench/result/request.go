@@ -26,6 +26,7 @@ type request struct {
 	turn int // of its conversation, from 1; 0 of none
 	// What [openai.TTFT] and the others say, or none; setup is of a new connection.
 	ttft, firstAnswer, tpot, e2e, setup int64
+	lag                                 int64 // of its latest read; none without the kernel's stamps
 	meanITL                             int64 // 0 without a gap
 	prompt, output                      int   // tokens; 0 where nothing tells
 	shared, cached                      int   // tokens of the prompt: see [Cache]
@@ -42,7 +43,7 @@ func newRequest(r *runlog.Request) request {
 	usage := cmp.Or(t.Usage, &openai.Usage{})
 	q := request{
 		unit: unit{due: start, start: start, end: start + int64(took), queued: int64(r.Queued)},
-		turn: r.Turn, shared: r.SharedTokens, tpot: none, setup: none,
+		turn: r.Turn, shared: r.SharedTokens, tpot: none, setup: none, lag: none,
 		prompt: cmp.Or(usage.PromptTokens, r.ExpectedTokens), chunks: len(t.Chunks), failure: reasonOf(t),
 	}
 	if !t.Planned.IsZero() {
@@ -65,6 +66,9 @@ func newRequest(r *runlog.Request) request {
 	}
 	if !t.Reused && t.Phases.Connect > 0 { // it made its own connection
 		q.setup = int64(t.Phases.Resolve + t.Phases.Connect + t.Phases.TLS)
+	}
+	if t.Lag.Reads > 0 {
+		q.lag = int64(t.Lag.Max)
 	}
 	q.output, _ = openai.OutputTokens(t)
 	if usage.CachedTokens != nil {

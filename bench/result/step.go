@@ -162,6 +162,7 @@ func (d *stepData) report(opts Options) Step {
 		s.Latencies = append(s.Latencies, float64(max(0, q.e2e))/perSecond)
 		s.Queued = append(s.Queued, float64(q.queued)/perSecond)
 	}
+	s.Timeline = d.timeline(&s, whole)
 	d.addWarnings(&s)
 	return s
 }

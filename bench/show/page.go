@@ -2,10 +2,14 @@ package show
 
 import (
 	"bytes"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
+	"math"
+	"strconv"
 
 	"github.com/kballard/go-shellquote"
 
@@ -15,9 +19,22 @@ import (
 //go:embed page.html
 var pageSource string
 
+// What draws the charts, and its licence, which has to go with it.
+var (
+	//go:embed page.js
+	pageScript string
+	//go:embed uplot/uPlot.iife.min.js
+	uPlotScript string
+	//go:embed uplot/uPlot.min.css
+	uPlotStyle string
+	//go:embed uplot/LICENSE
+	uPlotLicence string
+)
+
 var pageTemplate = template.Must(template.New("page").Parse(pageSource))
 
-// pageView is what the template shows: texts from anywhere, which it escapes, and drawings, which it takes as they are.
+// pageView is what the template shows: texts and figures from anywhere, which it escapes, and the one script, by the
+// digest of which the browser knows it from any other.
 type pageView struct {
 	Title    string
 	Headings []string
@@ -26,15 +43,78 @@ type pageView struct {
 	Answer   string
 	Warnings []string
 	Tables   []Table
-	Pictures []*Picture
 	Steps    []stepView
+	Charts   []charts // over the load, then of each step
+	Style    template.CSS
+	Script   template.JS
+	Digest   string
 }
 
-// Page writes a report as one HTML file that needs no script, no network and no other file.
+// charts are those that have an axis and a cursor in common.
+type charts struct {
+	Axis   string  `json:"axis"`
+	IsLog  bool    `json:"isLog,omitempty"`
+	X      numbers `json:"x"`
+	Steady numbers `json:"steady,omitempty"` // where the steady part begins and ends
+	Note   string  `json:"note,omitempty"`
+	Charts []chart `json:"charts"`
+}
+
+type chart struct {
+	Title  string  `json:"title"`       // with the unit
+	X      numbers `json:"x,omitempty"` // where it has not those of all
+	Lines  []line  `json:"lines"`
+	Limits []mark  `json:"limits,omitempty"` // objectives
+	Mark   *mark   `json:"mark,omitempty"`   // a load
+}
+
+// line has values at those of X that At names, or at each. With Low and High they are means of repeats.
+type line struct {
+	Name   string  `json:"name"`
+	Form   string  `json:"form,omitempty"` // dot, cross or, empty, line
+	At     []int   `json:"at,omitempty"`
+	Values numbers `json:"values"`
+	Low    numbers `json:"low,omitempty"`
+	High   numbers `json:"high,omitempty"`
+
+	instants numbers // that At is made from
+}
+
+type mark struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+}
+
+// numbers have two decimals in JSON, three digits of less than 1, and null where nothing is known.
+type numbers []float64
+
+// MarshalJSON implements [json.Marshaler].
+func (n numbers) MarshalJSON() ([]byte, error) {
+	text := []byte{'['}
+	for i, v := range n {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		switch {
+		case math.IsNaN(v) || math.IsInf(v, 0):
+			text = append(text, "null"...)
+		case math.Abs(v) < 1:
+			text = strconv.AppendFloat(text, v, 'g', 3, 64)
+		default:
+			text = strconv.AppendFloat(text, math.Round(v*100)/100, 'f', -1, 64)
+		}
+	}
+	return append(text, ']'), nil
+}
+
+// Page writes a report as one HTML file that needs no network and no other file, and without scripts lacks its charts.
 func Page(w io.Writer, r *result.Report) error {
+	script := "/*\n" + uPlotLicence + "\n*/\n" + uPlotScript + pageScript
+	digest := sha256.Sum256([]byte(script))
 	v := pageView{
+		Style: template.CSS(uPlotStyle), Script: template.JS(script), Digest: base64.StdEncoding.EncodeToString(digest[:]),
 		Title: Clean("Load test of " + r.Runs[0].Model), Headings: headings(r), Good: r.Objectives.String(),
-		Answer: Answer(r), Warnings: warnings(r), Pictures: Pictures(r),
+		Answer: Answer(r), Warnings: warnings(r), Charts: []charts{overLoad(r)},
 		Tables: withRows(
 			levelTable(r), objectiveTable(r), summaryTable(r), sweepTable(r, "Steady part", steadyPart, windowKeys(r)), failureTable(r),
 		),
@@ -42,8 +122,14 @@ func Page(w io.Writer, r *result.Report) error {
 	for i := range r.Runs {
 		v.Commands = append(v.Commands, Clean(shellquote.Join(r.Runs[i].Command...)))
 	}
+	requests := 0
 	for i := range r.Steps {
-		v.Steps = append(v.Steps, newStepView(&r.Steps[i]))
+		requests += len(r.Steps[i].Timeline.Requests)
+	}
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		v.Steps = append(v.Steps, newStepView(s))
+		v.Charts = append(v.Charts, overTime(r, s, max(10, maxPoints*len(s.Timeline.Requests)/max(requests, maxPoints))))
 	}
 	var b bytes.Buffer // so that a page is whole or not begun
 	if err := pageTemplate.Execute(&b, v); err != nil {

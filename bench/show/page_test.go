@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,7 +19,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
 
-func page(t *testing.T, r *result.Report) string {
+func renderedPage(t *testing.T, r *result.Report) string {
 	t.Helper()
 	return rendered(t, func(w io.Writer) error { return show.Page(w, r) })
 }
@@ -26,12 +27,12 @@ func page(t *testing.T, r *result.Report) string {
 // The page has the answer, the warnings and the tables, in this order.
 func TestPage(t *testing.T) {
 	r := searchedSweep()
-	text := page(t, r)
+	text := renderedPage(t, r)
 	at := 0
 	for _, want := range []string{
 		"<h1>Load test of qwen2.5</h1>", "carries 64 users; 100 miss TPOT p90 (272.3 ms of 250)", "What makes figures doubtful",
 		"<li>200: 16.4 % of the requests failed", "from bench-01", "&#39;datasets/open qa.jsonl&#39;",
-		"<caption>Levels", "<caption>Whole steps", "<caption>Steady part", "<svg", "<h3>8 users</h3>", "ended by: requests",
+		`class="charts"`, "<caption>Levels", "<caption>Whole steps", "<caption>Steady part", "<h3>8 users</h3>", "ended by: requests",
 		"<caption>Latencies, steady part", "<caption>Cards", "<caption>The server", "What the figures are",
 	} {
 		n := strings.Index(text[at:], want)
@@ -42,11 +43,39 @@ func TestPage(t *testing.T) {
 	}
 }
 
+const markup = `<script>alert("1")</script><img src=x onerror=alert(1)>`
+
+// timedSweep is a sweep of two loads, each twice, with what was seen over time. Names are markup.
+func timedSweep() *result.Report {
+	r := searchedSweep()
+	r.Steps = []result.Step{r.Steps[0], r.Steps[7], r.Steps[0], r.Steps[7]}
+	r.Runs[0].Model = markup
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		begin := s.Whole.Window.From
+		s.Steady.Window = result.Window{From: begin.Add(20 * time.Second), To: begin.Add(100 * time.Second)}
+		for k := range 120 {
+			p := result.Point{Sent: float64(k), TTFT: result.Value(0.1 + 0.001*float64(k)), End: 2, Late: 1e-4, Lag: unknown()}
+			if k%40 == 39 {
+				p.TTFT, p.Failure = unknown(), markup
+			}
+			s.Timeline.Requests = append(s.Timeline.Requests, p)
+		}
+		card := &result.Card{Vendor: markup, Device: "0"}
+		s.Timeline.Tracks = []result.Track{
+			{Gauge: result.Running, At: []float64{0, 60, 119}, Values: []float64{1, 8, 2}},
+			{Gauge: result.Waiting, At: []float64{60, 119}, Values: []float64{4, 0}},
+			{Gauge: result.Utilization, Card: card, At: []float64{0, 119}, Values: []float64{0.5, 0.9}},
+			{Gauge: result.Watts, Card: card, At: []float64{40, 119}, Values: []float64{200, 300}},
+		}
+	}
+	return r
+}
+
 // Markup in a text from outside is shown, and is never markup of the page; and nothing
 // is loaded from anywhere.
 func TestPageIsClosed(t *testing.T) {
-	const markup = `<script>alert("1")</script><img src=x onerror=alert(1)>`
-	r := measuredSweep()
+	r := timedSweep()
 	r.Runs[0].Model, r.Runs[0].Command = markup, []string{markup}
 	r.Runs[0].Metadata = map[string]string{markup: markup}
 	for i := range r.Steps {
@@ -56,25 +85,34 @@ func TestPageIsClosed(t *testing.T) {
 		s.FailedAs = map[openai.Reason]string{openai.Reason(markup): markup}
 		s.Cards[0].Name = markup
 	}
-	text := page(t, r)
+	text := renderedPage(t, r)
 	if n := strings.Count(text, "&lt;script&gt;"); n < 30 {
 		t.Errorf("%d texts from outside are shown", n)
 	}
-	text = strings.ReplaceAll(text, "http://www.w3.org/", "")
+	for _, own := range []string{`<script type="application/json" id="data">`, "<script>/*\nThe MIT License"} {
+		if n := strings.Count(text, own); n != 1 {
+			t.Errorf("%s is there %d times", own, n)
+		}
+		text = strings.ReplaceAll(text, own, "")
+	}
 	if found := regexp.MustCompile(`<script|<img|<link|<iframe|<[^>]* src=|url\(|<a [^>]*href="http`).FindString(text); found != "" {
 		t.Errorf("the page has %s", found)
 	}
 }
 
-// texts are those drawn in a picture of the page.
+// texts are those drawn in the pictures.
 func texts(t *testing.T, r *result.Report) []string {
 	t.Helper()
 	var all []string
-	for _, svg := range regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(page(t, r), -1) {
+	for _, p := range show.Pictures(r) {
+		svg, err := p.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
 		var drawn struct {
 			Texts []string `xml:"g>text"`
 		}
-		if err := xml.Unmarshal([]byte(svg), &drawn); err != nil {
+		if err := xml.Unmarshal(svg, &drawn); err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, drawn.Texts...)

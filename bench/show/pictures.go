@@ -1,10 +1,8 @@
 package show
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
-	"html/template"
 	"image/color"
 	"io"
 	"math"
@@ -16,7 +14,6 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -79,17 +76,8 @@ func (p *Picture) WritePNG(w io.Writer) error {
 	return err
 }
 
-// SVG is the picture as an element of a page.
-func (p *Picture) SVG() (template.HTML, error) {
-	canvas := vgsvg.New(12*vg.Inch, 7*vg.Inch)
-	if err := p.draw(draw.New(canvas)); err != nil {
-		return "", err
-	}
-	var b bytes.Buffer
-	_, err := canvas.WriteTo(&b)
-	_, element, _ := bytes.Cut(b.Bytes(), []byte("?>"))
-	return template.HTML(element), err // its texts are ours, and escaped by the canvas
-}
+// unit is that of the load.
+func (p *Picture) unit() string { return p.steps[0].Unit(p.steps[0].Conversations > 0) }
 
 func (p *Picture) draw(c draw.Canvas) error {
 	const pad = vg.Length(14)
@@ -107,7 +95,7 @@ func (p *Picture) draw(c draw.Canvas) error {
 // plot is one panel: lines over the load, what they should stay below, and the load that a search ended on.
 func (p *Picture) plot(n panel) (*plot.Plot, error) {
 	q := plot.New()
-	q.Title.Text, q.X.Label.Text = n.title, fmt.Sprintf("load (%s)", p.steps[0].Unit(p.steps[0].Conversations > 0))
+	q.Title.Text, q.X.Label.Text = n.title, "load ("+p.unit()+")"
 	q.Legend.Top, q.Legend.Left = true, true
 	q.X.Min, q.Y.Min, q.Y.Max = 0, 0, 0
 	q.Add(plotter.NewGrid())
@@ -145,10 +133,14 @@ func (p *Picture) plot(n panel) (*plot.Plot, error) {
 	}
 	line.Color = color.Gray{Y: 0x80}
 	q.Add(line)
-	text := "carries "
-	if p.capacity.AtLeast {
-		text = "carries at least "
-	}
-	q.Legend.Add(text+number(carried), line)
+	q.Legend.Add(p.carried(), line)
 	return q, nil
+}
+
+// carried says what a search ended on.
+func (p *Picture) carried() string {
+	if p.capacity.AtLeast {
+		return "carries at least " + number(p.capacity.Value)
+	}
+	return "carries " + number(p.capacity.Value)
 }

@@ -1,0 +1,57 @@
+package result
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
+)
+
+// A request stands at the second at which it was sent, with what was seen of it alone.
+func TestTimelineRequests(t *testing.T) {
+	late := answered(2*time.Second, 50, 2, 300*time.Millisecond, time.Second)
+	late.Trace.Planned, late.Queued = at(time.Second), 600*time.Millisecond
+	late.Trace.Lag = openai.Lag{Reads: 2, Max: 7 * time.Millisecond, Last: time.Millisecond}
+	requests := []runlog.Request{
+		answered(0, 50, 2, 200*time.Millisecond, 500*time.Millisecond), late,
+		failed(3*time.Second, 4*time.Second, openai.ReasonTimeoutFirstToken),
+	}
+	want := []Point{
+		{Sent: 0, TTFT: 0.2, End: 0.5, Lag: unknown()},
+		{Sent: 2, TTFT: 0.3, End: 1, Late: 0.4, Lag: 0.007},
+		{Sent: 3, TTFT: unknown(), End: 4, Lag: unknown(), Failure: openai.ReasonTimeoutFirstToken},
+	}
+	got := stepOf(t, Options{}, newMemlog("a").step(closed(1, 3), requests, false)).Timeline
+	if diff := cmp.Diff(want, got.Requests, sameValues); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+// Samples stand at their seconds of the step; a card that serves another endpoint is not drawn.
+func TestTimelineTracks(t *testing.T) {
+	s := stepOf(t, Options{}, tenSeconds("a", func(l *memlog) {
+		for _, second := range []time.Duration{-1, 2, 6, 12} { // the first and the last are outside
+			l.sample(0, second*time.Second, runlog.SourceServer, runlog.Series{Name: "vllm:num_requests_waiting", Value: float64(second)})
+			l.sample(0, second*time.Second, runlog.SourceExporter,
+				ofCard("1", "power_watts", 100+float64(second)), ofCard("1", "probe_target_device_info", 1, "target", "server:8000"),
+				ofCard("2", "power_watts", 50), ofCard("2", "probe_target_device_info", 1, "target", "other:8000"))
+		}
+	}))
+	tracks := map[string][]float64{}
+	for _, track := range s.Timeline.Tracks {
+		if diff := cmp.Diff([]float64{2, 6}, track.At); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", track.Gauge, diff)
+		}
+		name := track.Gauge
+		if track.Card != nil {
+			name += " " + track.Card.Device
+		}
+		tracks[name] = track.Values
+	}
+	if diff := cmp.Diff(map[string][]float64{Waiting: {2, 6}, Watts + " 1": {102, 106}}, tracks); diff != "" {
+		t.Errorf("tracks (-want +got):\n%s", diff)
+	}
+}

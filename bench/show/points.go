@@ -1,0 +1,162 @@
+package show
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
+)
+
+// A browser has to bear what is drawn, and whoever sends the file.
+const (
+	maxPoints  = 20_000 // requests of a page
+	maxSamples = 1000   // of each gauge of a step
+)
+
+// overTime draws a step's requests in the order of sending, at most so many, and what server and cards did meanwhile.
+func overTime(r *result.Report, s *result.Step, most int) charts {
+	requests, note := thinned(s.Timeline.Requests, most)
+	all := charts{Axis: "s since the first request", Note: note}
+	if len(requests) == 0 {
+		return all
+	}
+	if s.Steady != nil {
+		begin, steady := s.Whole.Window.From, s.Steady.Window
+		all.Steady = numbers{steady.From.Sub(begin).Seconds(), steady.To.Sub(begin).Seconds()}
+	}
+	late, lag := line{Name: "sent late", Form: "dot"}, line{Name: "read late, at most", Form: "dot"}
+	for _, p := range requests {
+		all.X = append(all.X, p.Sent)
+		late.Values = append(late.Values, Milliseconds.scaled(float64(p.Late)))
+		lag.Values = append(lag.Values, Milliseconds.scaled(float64(p.Lag)))
+	}
+	ttft := func(p result.Point) result.Value { // of one without, how long it waited
+		if p.Failure != "" && !p.TTFT.Known() {
+			return p.End
+		}
+		return p.TTFT
+	}
+	all.Charts = []chart{
+		{Title: "TTFT (ms)", Lines: byOutcome(requests, "TTFT", ttft), Limits: limits(r, "ttft")},
+		{Title: "E2E (ms)", Lines: byOutcome(requests, "E2E", func(p result.Point) result.Value { return p.End }), Limits: limits(r, "e2el")},
+		{Title: "load generator (ms)", Lines: []line{late, lag}},
+	}
+	for _, c := range []chart{
+		sampled("server (requests)", s.Timeline.Tracks, Number, result.Running, result.Waiting),
+		sampled("utilization of cards (%)", s.Timeline.Tracks, Share, result.Utilization),
+		sampled("power of cards (W)", s.Timeline.Tracks, Number, result.Watts),
+	} {
+		if len(c.Lines) > 0 {
+			all.Charts = append(all.Charts, c)
+		}
+	}
+	return all
+}
+
+// byOutcome has a series of the requests that succeeded, and one for each reason for which others failed.
+func byOutcome(requests []result.Point, name string, latency func(result.Point) result.Value) []line {
+	all := []line{{Name: name, Form: "dot"}}
+	for i, p := range requests {
+		v := Milliseconds.scaled(float64(latency(p)))
+		if p.Failure == "" {
+			all[0].Values = append(all[0].Values, v)
+			continue
+		}
+		all[0].Values = append(all[0].Values, math.NaN())
+		text := Clean(string(p.Failure))
+		k := 1 + slices.IndexFunc(all[1:], func(l line) bool { return l.Name == text })
+		if k == 0 {
+			k, all = len(all), append(all, line{Name: text, Form: "cross"})
+		}
+		all[k].At, all[k].Values = append(all[k].At, i), append(all[k].Values, v)
+	}
+	return all
+}
+
+// sampled draws gauges over the instants at which any of them was sampled, of many samples one in so many.
+func sampled(title string, tracks []result.Track, unit Unit, gauges ...string) chart {
+	c := chart{Title: title}
+	for _, t := range tracks {
+		if !slices.Contains(gauges, t.Gauge) {
+			continue
+		}
+		l := line{Name: map[string]string{result.Running: "running", result.Waiting: "waiting"}[t.Gauge]}
+		if t.Card != nil {
+			l.Name = Clean(t.Card.Vendor + " " + t.Card.Device)
+		}
+		for i := 0; i < len(t.At); i += 1 + (len(t.At)-1)/maxSamples {
+			l.instants, l.Values = append(l.instants, t.At[i]), append(l.Values, unit.scaled(t.Values[i]))
+		}
+		c.Lines, c.X = append(c.Lines, l), append(c.X, l.instants...)
+	}
+	slices.Sort(c.X)
+	c.X = slices.Compact(c.X)
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		for _, at := range l.instants {
+			k, _ := slices.BinarySearch(c.X, at)
+			l.At = append(l.At, k)
+		}
+		if len(l.At) == len(c.X) { // one for each
+			l.At = nil
+		}
+	}
+	return c
+}
+
+// thinned are at most so many of the points, with a sentence on what was left out. Of each run of requests that
+// succeeded the first and the slowest stay, so that no stall is lost, and all that failed unless they are the half.
+func thinned(all []result.Point, most int) ([]result.Point, string) {
+	if len(all) <= most {
+		return all, ""
+	}
+	var failed, others, kept []result.Point
+	for _, p := range all {
+		if p.Failure == "" {
+			others = append(others, p)
+		} else {
+			failed = append(failed, p)
+		}
+	}
+	ofFailed, ofOthers := 1+2*len(failed)/most, 2
+	for i := 0; i < len(failed); i += ofFailed {
+		kept = append(kept, failed[i])
+	}
+	drawn := notable(others, ofOthers)
+	for len(kept)+len(drawn) > most {
+		ofOthers += 1 + ofOthers/8
+		drawn = notable(others, ofOthers)
+	}
+	kept = append(kept, drawn...)
+	slices.SortStableFunc(kept, func(a, b result.Point) int { return cmp.Compare(a.Sent, b.Sent) })
+	share := "all"
+	if ofFailed > 1 {
+		share = fmt.Sprintf("one in %d", ofFailed)
+	}
+	return kept, fmt.Sprintf("%d of %d requests are drawn: %s of those that failed, and of each %d others in a row the first, the slowest first token and the slowest end.",
+		len(kept), len(all), share, ofOthers)
+}
+
+// notable are the first and the slowest of each run of so many.
+func notable(all []result.Point, length int) []result.Point {
+	var kept []result.Point
+	for run := range slices.Chunk(all, length) {
+		ttft, end := 0, 0
+		for i, p := range run {
+			if cmp.Compare(p.TTFT, run[ttft].TTFT) > 0 {
+				ttft = i
+			}
+			if p.End > run[end].End {
+				end = i
+			}
+		}
+		stay := []int{0, ttft, end}
+		slices.Sort(stay)
+		for _, i := range slices.Compact(stay) {
+			kept = append(kept, run[i])
+		}
+	}
+	return kept
+}
