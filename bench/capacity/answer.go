@@ -178,7 +178,7 @@ type Judgement struct {
 // Judge says whether a step of a search met its objectives. Requests that pile up are a miss, and so is a rate that
 // does not become steady. A load generator that was the limit, or a load that was short, says nothing of the level.
 func Judge(s *result.Step, search *runlog.Capacity) Judgement {
-	isRandom := s.Paced() && s.Arrival != runlog.ArrivalConstant
+	isRandom := s.Rate > 0 && s.Arrival != runlog.ArrivalConstant
 	hasFew := isRandom && float64(s.Account.Attempted) < enoughRequests(search.Precision)
 	isShort := hasFew && s.Whole.Window.Duration() < mostTime
 	grows := search.Grows && (answers(s) < mostAnswers || isShort)
@@ -205,7 +205,7 @@ func Judge(s *result.Step, search *runlog.Capacity) Judgement {
 		return Judgement{Verdict: Missed}
 	case s.ClientLimit != "":
 		return Judgement{Why: clientWas + s.ClientLimit}
-	case s.Steady == nil && s.Paced() && search.Grows && s.Account.Succeeded > 0:
+	case s.Steady == nil && s.Rate > 0 && search.Grows && s.Account.Succeeded > 0:
 		if grows {
 			return Judgement{Why: s.NotSteady, Longer: true}
 		}
@@ -216,7 +216,7 @@ func Judge(s *result.Step, search *runlog.Capacity) Judgement {
 		return Judgement{Why: clientWas + s.Short}
 	case unknown != "":
 		return Judgement{Why: unknown}
-	case isClose, grows && s.Paced() && answers(s) < leastAnswers:
+	case isClose, grows && s.Rate > 0 && answers(s) < leastAnswers:
 		return Judgement{Why: "too short to tell", Longer: true}
 	}
 	return Judgement{Verdict: Met}

@@ -211,7 +211,7 @@ func found(t *testing.T, variable string, from, to float64, objective openai.Obj
 			most = runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: int(to), RampUp: time.Duration(to) * 20 * time.Millisecond}
 		}
 		f := Finder{Search: search, Most: most, Put: session.Step, Progress: func(s *result.Step, j Judgement) {
-			t.Logf("%s: %d requests, %v: %+v %s", s.Title(), s.Account.Attempted, s.Objectives[0].Value, j, s.NotSteady)
+			t.Logf("%s: %d requests, %v: %+v %s", s.Label.Long, s.Account.Attempted, s.Objectives[0].Value, j, s.NotSteady)
 		}}
 		if err := f.Run(ctx); err != nil {
 			t.Fatal(err)

@@ -125,7 +125,7 @@ func match(sides []Side) []Level {
 		for _, r := range s.Reports {
 			for j := range r.Steps {
 				step := &r.Steps[j]
-				name := levelName(*step)
+				name := step.Label.Load
 				at := slices.IndexFunc(levels, func(l Level) bool { return l.Name == name })
 				if at < 0 {
 					at = len(levels)
@@ -135,7 +135,7 @@ func match(sides []Side) []Level {
 				if step.Steady == nil {
 					l.Part = "whole"
 				}
-				if !slices.ContainsFunc(r.Steps[:j], func(s result.Step) bool { return levelName(s) == name }) {
+				if !slices.ContainsFunc(r.Steps[:j], func(s result.Step) bool { return s.Label.Load == name }) {
 					l.runs[i] = append(l.runs[i], nil)
 				}
 				last := len(l.runs[i]) - 1
@@ -144,18 +144,6 @@ func match(sides []Side) []Level {
 		}
 	}
 	return levels
-}
-
-// levelName is the load of a step, the same for its repeats.
-func levelName(s result.Step) string {
-	s.Repeat = 0
-	switch s.Arrival {
-	case runlog.ArrivalPoisson, runlog.ArrivalConstant:
-		return s.Title() + ", " + string(s.Arrival)
-	case runlog.ArrivalGamma:
-		return fmt.Sprintf("%s, burstiness %g", s.Title(), s.Burstiness)
-	}
-	return s.Title()
 }
 
 // addLevel compares the sides that ran a level, and notes those that did not.

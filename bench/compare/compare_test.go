@@ -132,24 +132,6 @@ func TestSteadyOnlyWhenAllAre(t *testing.T) {
 	}
 }
 
-func TestLevelNames(t *testing.T) {
-	tests := []struct {
-		step runlog.Step
-		want string
-	}{
-		{runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8, Repeat: 3}, "8 users"},
-		{runlog.Step{Arrival: runlog.ArrivalBurst, MaxConcurrency: 100}, "all at once, at most 100 in flight"},
-		{runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 4}, "4 requests/s, poisson"},
-		{runlog.Step{Arrival: runlog.ArrivalGamma, Rate: 0.5, Burstiness: 0.25, MaxConcurrency: 100}, "0.5 requests/s, at most 100 in flight, burstiness 0.25"},
-		{runlog.Step{Arrival: runlog.ArrivalReplay}, "replay"},
-	}
-	for _, tt := range tests {
-		if got := levelName(result.Step{Step: tt.step}); got != tt.want {
-			t.Errorf("level %q, want %q", got, tt.want)
-		}
-	}
-}
-
 // A level that one side did not come to, as its server died before, does not pass.
 func TestGatesOfALevelThatWasNotRun(t *testing.T) {
 	gate, err := ParseGate("ttft:p99>5%")

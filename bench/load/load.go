@@ -135,7 +135,7 @@ func (s *Session) openLog(context.Context) error {
 	run.Rank, run.Machines = s.team.share().Rank, s.team.share().Machines
 	run.Steps = nil
 	for _, step := range s.cfg.Steps {
-		run.Steps = append(run.Steps, step.Name())
+		run.Steps = append(run.Steps, step.Label(false).Short)
 	}
 	folder := s.cfg.Folder
 	if s.cfg.FolderSuffix != nil {
@@ -298,7 +298,7 @@ func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 	case err != nil:
 		return fmt.Errorf("warming up: %w", err)
 	case meter.Failed.Load() > 0:
-		s.note("%d of %d warm-up requests of step %s failed", meter.Failed.Load(), step.Warmups, step.Name())
+		s.note("%d of %d warm-up requests of step %s failed", meter.Failed.Load(), step.Warmups, step.Label(false).Short)
 	}
 	return nil
 }

@@ -151,8 +151,8 @@ func (a *reading) begin(s runlog.Step) error {
 	i, found := slices.BinarySearchFunc(a.steps, s.Index, func(d *stepData, index int) int { return d.step.Index - index })
 	if !found {
 		a.steps = slices.Insert(a.steps, i, &stepData{failedAs: map[openai.Reason]string{}})
-	} else if first := a.steps[i].parts[0].step; first.Name() != s.Name() {
-		return fmt.Errorf("step %d is %s, and %s in the first log: %s", s.Index, s.Name(), first.Name(), advice)
+	} else if first, own := a.steps[i].parts[0].step.Label(false).Short, s.Label(false).Short; first != own {
+		return fmt.Errorf("step %d is %s, and %s in the first log: %s", s.Index, own, first, advice)
 	}
 	a.last = a.steps[i].begin(a.report.Runs[len(a.report.Runs)-1], s)
 	return nil
@@ -170,7 +170,7 @@ func (d *stepData) checkOverlap() error {
 			shorter := min(p.sending.seconds(), q.sending.seconds())
 			if shorter > 0 && both.seconds() < minOverlap*shorter {
 				return fmt.Errorf("step %s: %s sent from %s and %s from %s, so they were not one load: put it on by --lead, or give each a report",
-					d.step.Name(), q.run.Host, q.step.Started.Format(time.DateTime), p.run.Host, p.step.Started.Format(time.DateTime))
+					d.step.Label(false).Short, q.run.Host, q.step.Started.Format(time.DateTime), p.run.Host, p.step.Started.Format(time.DateTime))
 			}
 		}
 	}

@@ -40,7 +40,7 @@ func (r *Report) ClocksWithin() float64 {
 // Step is the report of one load level.
 type Step struct {
 	runlog.Step   `json:"load"` // Concurrency, MaxConcurrency, Rate and Requests of all machines
-	Name          string        `json:"name"`                      // short: "8", "4 req/s", "8 #2"
+	Label         runlog.Label  `json:"name"`
 	Conversations int           `json:"conversations,omitempty"`   // begun, 0 of a load that is none
 	TurnsNotSent  int           `json:"turns_not_sent,omitempty"`  // of conversations that ended before
 	AtModelLength int           `json:"at_model_length,omitempty"` // conversations that ended at the model's length
@@ -81,9 +81,6 @@ type Step struct {
 
 // SteadyOrWhole are the figures of the steady part where there is one, else of the whole step.
 func (s *Step) SteadyOrWhole() *Figures { return cmp.Or(s.Steady, &s.Whole) }
-
-// Title is the load in words: "8 users", "8 conversations", "4 requests/s".
-func (s *Step) Title() string { return s.Step.Title(s.Conversations > 0) }
 
 // JoulesPerToken is the energy of an output token.
 func (s *Step) JoulesPerToken() Value {

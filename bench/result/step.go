@@ -127,7 +127,7 @@ func (d *stepData) report(opts Options) Step {
 	slices.SortFunc(d.units, func(a, b unit) int { return cmp.Compare(a.start, b.start) })
 	d.curve = newCurve(d.units)
 	s := Step{
-		Step: d.step, Name: d.step.Name(), Conversations: d.conversations, Machines: len(d.parts), Account: d.account,
+		Step: d.step, Label: d.step.Label(d.conversations > 0), Conversations: d.conversations, Machines: len(d.parts), Account: d.account,
 		FailedAs: d.failedAs, Percentiles: opts.Percentiles,
 	}
 	d.addEnds(&s)

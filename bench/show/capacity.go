@@ -51,7 +51,7 @@ func objectiveTable(r *result.Report) Table {
 		for _, o := range s.Objectives {
 			if len(r.Runs[0].SLO) > 0 {
 				verdict := map[bool]string{true: "met", false: "missed"}[o.Met()]
-				t.Rows = append(t.Rows, []string{Clean(s.Title()), objectiveText(o.Objective), figureWithUnit(o), verdict})
+				t.Rows = append(t.Rows, []string{s.Label.Long, objectiveText(o.Objective), figureWithUnit(o), verdict})
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func Missed(r *result.Report) []string {
 		s := &r.Steps[i]
 		for _, o := range s.Objectives {
 			if len(r.Runs[0].SLO) > 0 && !o.Met() {
-				all = append(all, fmt.Sprintf("%s at %s: %s", objectiveText(o.Objective), Clean(s.Title()), figureWithUnit(o)))
+				all = append(all, fmt.Sprintf("%s at %s: %s", objectiveText(o.Objective), s.Label.Long, figureWithUnit(o)))
 			}
 		}
 	}
@@ -139,12 +139,8 @@ func capacityAnswer(r *result.Report, c *capacity.Result) string {
 
 // levelTitle is a level in words: "37 users", "24 conversations", "4.2 requests/s".
 func levelTitle(r *result.Report, level float64) string {
-	s := r.Steps[0]
-	s.Repeat, s.MaxConcurrency = 0, 0
-	if s.Rate, s.Concurrency = level, 0; !s.Paced() || r.Runs[0].Capacity.Variable == "concurrency" {
-		s.Rate, s.Concurrency = 0, int(level)
-	}
-	return s.Title()
+	s := &r.Steps[0]
+	return s.At(level).Label(s.Conversations > 0).Long
 }
 
 // firmness says between which levels the answer lies where runs or levels contradict each other: " (8 to 12: …)".

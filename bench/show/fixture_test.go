@@ -68,7 +68,7 @@ func closed() result.Step {
 			Started: start, Arrival: runlog.ArrivalClosed, Concurrency: 128, Requests: 1000,
 			RampUp: 5 * time.Second, Timeout: 2 * time.Minute,
 		},
-		Name: "128", Machines: 1, Percentiles: []float64{90, 99}, Account: account, Stop: runlog.StopRequests,
+		Label: runlog.Label{Short: "128", Long: "128 users", Unit: "users"}, Machines: 1, Percentiles: []float64{90, 99}, Account: account, Stop: runlog.StopRequests,
 		Whole: figures(account, 630.612), Steady: &steady, Joules: unknown(),
 		Checks: result.Checks{
 			Achieved: 127.6, AchievedWhole: 115.8, AchievedRate: 1.586, ClientLag: 0.00002, MostLag: 0.0015, KernelClock: 1,
@@ -92,7 +92,7 @@ func open() result.Step {
 		Index: 1, Started: start.Add(time.Hour), Arrival: runlog.ArrivalGamma, Rate: 4, Burstiness: 0.5, MaxConcurrency: 100,
 		Duration: 10 * time.Minute, Timeout: 2 * time.Minute,
 	}
-	s.Name, s.Stop, s.Machines = "4 req/s max 100", runlog.StopDuration, 2
+	s.Label, s.Stop, s.Machines = s.Step.Label(false), runlog.StopDuration, 2
 	s.Whole.Goodput, s.Steady.Goodput = 1.25, 1.5
 	s.Whole.Good, s.Steady.Good = 788, 720
 	whole, steady := s.Whole.Distributions, s.Steady.Distributions
@@ -121,8 +121,8 @@ func open() result.Step {
 func nothing() result.Step {
 	a := runlog.Account{Attempted: 3, Canceled: 1, Failed: map[openai.Reason]int{openai.ReasonConnect: 2}}
 	return result.Step{
-		Step: runlog.Step{Index: 2, Started: start, Arrival: runlog.ArrivalBurst, Requests: 3},
-		Name: "3 at once", Machines: 1, Account: a, NotSteady: "fewer than 20 requests succeeded",
+		Step:  runlog.Step{Index: 2, Started: start, Arrival: runlog.ArrivalBurst, Requests: 3},
+		Label: runlog.Label{Short: "3 at once", Long: "all at once"}, Machines: 1, Account: a, NotSteady: "fewer than 20 requests succeeded",
 		Whole:  result.Figures{Window: result.Window{From: start, To: start.Add(time.Second)}, Account: a, Goodput: unknown(), Good: unknown()},
 		Joules: unknown(), Checks: result.Checks{Arrivals: unknown(), ArrivalsOff: unknown()},
 	}
@@ -159,7 +159,7 @@ func hostile() *result.Report {
 	r.NotRun = []string{evil}
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		s.Name, s.NotSteady = evil, evil
+		s.NotSteady = evil
 		s.Account.Failed = map[openai.Reason]int{evil: 2, openai.ReasonConnect: 60}
 		s.Warnings = []string{evil + " " + evil + " " + evil, evil}
 		for k := range s.Cards {

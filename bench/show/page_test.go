@@ -51,7 +51,7 @@ func TestPageIsClosed(t *testing.T) {
 	r.Runs[0].Metadata = map[string]string{markup: markup}
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		s.Name, s.Warnings = markup, []string{markup}
+		s.Warnings = []string{markup}
 		s.Account.Failed = map[openai.Reason]int{openai.Reason(markup): 3}
 		s.FailedAs = map[openai.Reason]string{openai.Reason(markup): markup}
 		s.Cards[0].Name = markup
@@ -89,6 +89,7 @@ func TestPictures(t *testing.T) {
 	rates := measuredSweep() // the last at an infinite one
 	for i := range 7 {
 		rates.Steps[i].Step = runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: float64(i + 1)}
+		rates.Steps[i].Label = rates.Steps[i].Step.Label(false)
 	}
 	rates.Steps[7].Concurrency = 1000_000
 	for name, tt := range map[string]struct {

@@ -107,7 +107,7 @@ func (p *Picture) draw(c draw.Canvas) error {
 // plot is one panel: lines over the load, what they should stay below, and the load that a search ended on.
 func (p *Picture) plot(n panel) (*plot.Plot, error) {
 	q := plot.New()
-	q.Title.Text, q.X.Label.Text = n.title, fmt.Sprintf("load (%s)", p.steps[0].Unit(p.steps[0].Conversations > 0))
+	q.Title.Text, q.X.Label.Text = n.title, fmt.Sprintf("load (%s)", p.steps[0].Label.Unit)
 	q.Legend.Top, q.Legend.Left = true, true
 	q.X.Min, q.Y.Min, q.Y.Max = 0, 0, 0
 	q.Add(plotter.NewGrid())

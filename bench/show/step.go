@@ -25,7 +25,7 @@ func newStepView(s *result.Step) stepView {
 		Rows: columnRows(s, rateColumns, &s.Whole, s.Steady),
 	}
 	v := stepView{
-		Heading: Clean(s.Title()), Facts: facts(s),
+		Heading: s.Label.Long, Facts: facts(s),
 		Tables: withRows(figures, latencyTable(s), turnTable(s), checkTable(s), cardTable(s), serverTable(s)),
 	}
 	for _, text := range s.Warnings {

@@ -47,7 +47,7 @@ func sweepTable(r *result.Report, caption string, window func(*result.Step) *res
 	t := Table{Caption: caption, Head: append([]string{"step"}, titles(columns)...)}
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		t.Rows = append(t.Rows, append([]string{Clean(s.Name)}, texts(columns, s, window(s))...))
+		t.Rows = append(t.Rows, append([]string{s.Label.Short}, texts(columns, s, window(s))...))
 	}
 	return t
 }
@@ -82,7 +82,7 @@ func endText(r *result.Report) string {
 			a.Attempted-a.Canceled-unreached)
 	case runlog.StopFailureRatio:
 		return fmt.Sprintf("The run ended early: %d of %d requests failed at %s. ",
-			a.Failures(), a.Attempted-a.Canceled, Clean(last.Title()))
+			a.Failures(), a.Attempted-a.Canceled, last.Label.Long)
 	}
 	return ""
 }
@@ -111,7 +111,7 @@ func sweepAnswer(r *result.Report) string {
 	case -1:
 		return fmt.Sprintf("Every load met the objectives, up to %s. A higher load may do so too.", outcome(&steps[len(steps)-1]))
 	}
-	return fmt.Sprintf("The objectives were met up to %s, and not at %s.", outcome(&steps[missed-1]), Clean(steps[missed].Title()))
+	return fmt.Sprintf("The objectives were met up to %s, and not at %s.", outcome(&steps[missed-1]), steps[missed].Label.Long)
 }
 
 // outcome is a load, what it brought, and what a user saw of it.
@@ -124,7 +124,7 @@ func outcome(s *result.Step) string {
 		}
 		return fmt.Sprintf("p%g not known", high)
 	}
-	return fmt.Sprintf("%s (%s requests/s, %s output tokens/s, TTFT %s, TPOT %s, %s %% failed)", Clean(s.Title()),
+	return fmt.Sprintf("%s (%s requests/s, %s output tokens/s, TTFT %s, TPOT %s, %s %% failed)", s.Label.Long,
 		Number.Text(f.RequestThroughput), Number.Text(f.OutputThroughput), latency(result.TTFT), latency(result.TPOT),
 		Share.Text(s.Account.FailureRatio()))
 }
@@ -136,7 +136,7 @@ func failureTable(r *result.Report) Table {
 		s := &r.Steps[i]
 		for _, reason := range s.Account.Reasons() {
 			t.Rows = append(t.Rows, []string{
-				Clean(s.Name), Clean(string(reason)), strconv.Itoa(s.Account.Failed[reason]), Clean(s.FailedAs[reason]),
+				s.Label.Short, Clean(string(reason)), strconv.Itoa(s.Account.Failed[reason]), Clean(s.FailedAs[reason]),
 			})
 		}
 	}

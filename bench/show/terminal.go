@@ -72,7 +72,7 @@ func (l *lines) summary(r *result.Report) {
 	for i := range r.Steps {
 		s, subject := &r.Steps[i], "cache"
 		if len(r.Steps) > 1 {
-			subject += " at " + Clean(s.Title())
+			subject += " at " + s.Label.Long
 		}
 		if text := cacheText(s.Cache); text != "" {
 			l.line("%s: %s", subject, text)
@@ -122,7 +122,7 @@ func warnings(r *result.Report) []string {
 			if !slices.Contains(kinds, kind) {
 				kinds = append(kinds, kind)
 			}
-			names[kind] = append(names[kind], r.Steps[i].Name)
+			names[kind] = append(names[kind], r.Steps[i].Label.Short)
 			last[kind] = text
 		}
 	}

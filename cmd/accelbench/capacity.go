@@ -159,7 +159,7 @@ func (s *capacityFlags) find(ctx context.Context, app *kingpin.Application, args
 			if j.Why != "" {
 				text += ": " + j.Why
 			}
-			fmt.Fprintf(stderr, "accelbench: %s %s\n", step.Title(), text)
+			fmt.Fprintf(stderr, "accelbench: %s %s\n", step.Label.Long, text)
 		}
 	}
 	searchErr := finder.Run(ctx)

@@ -58,7 +58,7 @@ func (m *runMetrics) RunStarted(r runlog.Run) {
 func (m *runMetrics) StepStarted(s runlog.Step, meter *load.Meter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	labels := []string{m.target, m.model, s.Name()}
+	labels := []string{m.target, m.model, s.Label(false).Short}
 	m.labels, m.step, m.meter, m.running = labels, s, meter, true
 	m.OpenCounts(labels...)
 	m.Open(labels...)
@@ -192,7 +192,7 @@ func (l *progressLine) StepEnded(runlog.StepEnd) {
 }
 
 func (l *progressLine) text() string {
-	m, name := l.meter, l.step.Title(l.conversations)
+	m, name := l.meter, l.step.Label(l.conversations).Long
 	first := m.FirstSent.Load()
 	if first == 0 {
 		return fmt.Sprintf("%s: making prompts", name)
