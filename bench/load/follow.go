@@ -66,10 +66,18 @@ func (f *following) run(ctx context.Context) error {
 	if err := f.join(ctx, &found); err != nil {
 		return fmt.Errorf("joining the load of %s: %w", f.URL, err)
 	}
-	if err := f.open(ctx, &found); err != nil {
+	// As [Open], with what the leader found out in place of questions to the endpoint.
+	s, d := f.session, &f.session.cfg.Dataset
+	found.Run.Command, found.Run.Metadata = s.cfg.Run.Command, s.cfg.Run.Metadata
+	s.cfg.Run, s.modelLength = found.Run, found.ModelLength
+	s.sources = []*source{{kind: runlog.SourceClient, read: readSelf}}
+	if err := s.prepareDataset(ctx); err != nil {
 		return err
 	}
-	s := f.session
+	d.Words, d.TokensPerWord, d.InputLen, d.PrefixLen = found.Words, found.TokensPerWord, found.InputLen, found.PrefixLen
+	if err := s.openLog(ctx); err != nil {
+		return err
+	}
 	log, err := os.Open(filepath.Join(rankFolder(s.result.Folder, s.cfg.Run), runlog.FileName))
 	if err != nil {
 		return err
@@ -103,25 +111,12 @@ func (f *following) join(ctx context.Context, found *survey) error {
 		return err
 	}
 	for {
-		err = f.ask(ctx, "/join", nil, body, found)
+		err = f.ask(ctx, "/join", url.Values{}, body, found)
 		if err == nil || errors.As(err, new(*refusedError)) || ctx.Err() != nil {
 			return err
 		}
 		sleepUntil(ctx, time.Now().Add(readyPause))
 	}
-}
-
-// open is [Open] with what the leader found out in place of questions to the endpoint.
-func (f *following) open(ctx context.Context, found *survey) error {
-	s, d := f.session, &f.session.cfg.Dataset
-	found.Run.Command, found.Run.Metadata = s.cfg.Run.Command, s.cfg.Run.Metadata
-	s.cfg.Run, s.modelLength = found.Run, found.ModelLength
-	s.sources = []*source{{kind: runlog.SourceClient, read: readSelf}}
-	if err := s.prepareDataset(ctx); err != nil {
-		return err
-	}
-	d.Words, d.TokensPerWord, d.InputLen, d.PrefixLen = found.Words, found.TokensPerWord, found.InputLen, found.PrefixLen
-	return s.openLog(ctx)
 }
 
 // steps runs what the leader orders.
@@ -148,9 +143,19 @@ func (f *following) announce(step runlog.Step) {
 }
 
 func (f *following) begin(ctx context.Context, step *runlog.Step, m *Meter, withdraw context.CancelCauseFunc) error {
-	var err error
-	if step.Clock, err = f.readClock(ctx); err != nil {
-		return err
+	// This machine's clock is held against the leader's as NTP does: by the shortest of several round trips, of which
+	// either way may have taken all.
+	const tries = 10
+	for range tries {
+		var now state
+		asked := time.Now()
+		if err := f.ask(ctx, "/sync", f.standing(), nil, &now); err != nil {
+			return err
+		}
+		half := time.Since(asked) / 2
+		if step.Clock == nil || half < step.Clock.Uncertainty {
+			step.Clock = &runlog.Clock{Offset: now.Now.Sub(f.own.at(asked.Add(half))), Uncertainty: half}
+		}
 	}
 	f.session.clock.logged = f.own.logged.Add(step.Clock.Offset)
 	f.update(func() { f.meter, f.withdraw, f.ready = m, withdraw, step.Index+1 })
@@ -164,24 +169,6 @@ func (f *following) begin(ctx context.Context, step *runlog.Step, m *Meter, with
 		withdraw(stopError(runlog.StopInterrupted))
 	}
 	return nil
-}
-
-// readClock holds this machine's clock against the leader's, as NTP does: by the shortest of several round trips, of
-// which either way may have taken all.
-func (f *following) readClock(ctx context.Context) (best *runlog.Clock, err error) {
-	const tries = 10
-	for range tries {
-		var now state
-		asked := time.Now()
-		if err := f.ask(ctx, "/sync", f.standing(), nil, &now); err != nil {
-			return nil, err
-		}
-		half := time.Since(asked) / 2
-		if best == nil || half < best.Uncertainty {
-			best = &runlog.Clock{Offset: now.Now.Sub(f.own.at(asked.Add(half))), Uncertainty: half}
-		}
-	}
-	return best, nil
 }
 
 func (f *following) others() runlog.Account { return runlog.Account{} }
@@ -262,9 +249,6 @@ func (e *refusedError) Error() string { return "refused: " + e.text }
 
 // ask asks the leader, and reads its answer.
 func (f *following) ask(ctx context.Context, path string, query url.Values, body []byte, into any) error {
-	if query == nil {
-		query = url.Values{}
-	}
 	query.Set("id", f.id)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.URL+path+"?"+query.Encode(), bytes.NewReader(body))
 	if err != nil {

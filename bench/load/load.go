@@ -59,6 +59,7 @@ type Session struct {
 	team        team
 	lead        *Lead // the team, where this machine leads
 
+	keeps    bool            // the caller of Step wants records; the lead's mu is held to write it
 	mu       sync.Mutex      // samples come beside requests
 	kept     []runlog.Record // of the run and the present step
 	watching sync.Mutex      // one call of a watcher at a time
@@ -79,7 +80,7 @@ func Open(ctx context.Context, cfg Config, watchers ...Watcher) (*Session, error
 }
 
 func newSession(cfg Config, watchers []Watcher) *Session {
-	return &Session{cfg: cfg, watchers: watchers, prefixes: newPrefixes(), clock: newClock(time.Now())}
+	return &Session{cfg: cfg, watchers: watchers, prefixes: &prefixes{sent: map[uint64]int{}}, clock: newClock(time.Now())}
 }
 
 const (
@@ -178,7 +179,7 @@ func makeFolder(path string) (string, error) {
 // Step runs a step and returns the records of the run and the step, also of one that an error ended.
 // [runlog.Stop.Early] of its end says whether another step makes sense.
 func (s *Session) Step(ctx context.Context, step runlog.Step) ([]runlog.Record, error) {
-	s.kept = []runlog.Record{{Run: &s.cfg.Run}}
+	s.lead.update(func() { s.keeps, s.kept = true, []runlog.Record{{Run: &s.cfg.Run}} })
 	err := s.run(ctx, step)
 	return s.kept, err
 }
@@ -223,10 +224,10 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	for _, w := range s.watchers {
 		w.StepStarted(step, &meter)
 	}
-	r := s.runner(step, &meter)
+	r := s.newStep(step, &meter)
 	r.seed, r.others = gapSeed(s.cfg.Run.Seed, step.Index), s.team.others
 	if s.team.share() != (Share{}) {
-		r.begin = s.clock.local(step.Started)
+		r.begin = s.clock.started.Add(step.Started.Sub(s.clock.logged)) // by the monotonic clock
 	}
 	r.done = func(q *runlog.Request) error {
 		if err := s.write(runlog.Record{Request: q}); err != nil {
@@ -249,7 +250,7 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	s.result.Succeeded += all.Succeeded
 	s.result.Stop = end.Stop
 	err = cmp.Or(err, s.write(runlog.Record{StepEnd: &end}))
-	if len(s.kept) > 0 {
+	if s.keeps {
 		s.kept = append(s.kept, others...)
 	}
 	return err
@@ -289,7 +290,7 @@ func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 	}
 	defer source.Close()
 	var meter Meter
-	_, err = s.runner(step, &meter).run(ctx, runlog.Step{
+	_, err = s.newStep(step, &meter).run(ctx, runlog.Step{
 		Arrival: runlog.ArrivalBurst, Requests: step.Warmups, MaxConcurrency: cmp.Or(step.Concurrency, step.MaxConcurrency, warmUpUsers),
 	}, source)
 	switch {
@@ -303,9 +304,9 @@ func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 	return nil
 }
 
-// runner returns a runner that drops its requests.
-func (s *Session) runner(step runlog.Step, meter *Meter) *runner {
-	return &runner{
+// newStep returns a step that drops its requests.
+func (s *Session) newStep(step runlog.Step, meter *Meter) *activeStep {
+	return &activeStep{
 		send: func(ctx context.Context, j job) *openai.Trace {
 			return s.cfg.Endpoint.Stream(ctx, s.request(step, j))
 		},
@@ -322,22 +323,17 @@ func (s *Session) runner(step runlog.Step, meter *Meter) *runner {
 // write keeps a record in the log, and for the caller of Step.
 func (s *Session) write(record runlog.Record) error {
 	s.mu.Lock()
-	if len(s.kept) > 0 {
+	if s.keeps {
 		s.kept = append(s.kept, record)
 	}
 	s.mu.Unlock()
 	return s.log.Write(record)
 }
 
-// isKept reports whether the caller of Step wants records.
-func (s *Session) isKept() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.kept) > 0
-}
-
 func (s *Session) request(step runlog.Step, j job) openai.Request {
-	ask := s.cfg.Ask
+	ask, d := s.cfg.Ask, &s.cfg.Dataset
+	// Random words may be answered by anything, and beyond its end any text may repeat itself.
+	isChecked := d.Path != "" && d.Kind != dataset.Replay && !ask.IgnoreEOS && string(ask.Extra["ignore_eos"]) != "true"
 	return openai.Request{
 		API: s.cfg.Run.API, Model: s.cfg.Run.Model,
 		Prompt: j.prompt.Text, Messages: j.prompt.Messages, PromptTokens: j.prompt.Tokens,
@@ -345,15 +341,8 @@ func (s *Session) request(step runlog.Step, j job) openai.Request {
 		Timeout: step.Timeout, IdleTimeout: ask.IdleTimeout,
 		IgnoreEOS: ask.IgnoreEOS, ContinuousUsage: ask.ContinuousUsage, Extra: ask.Extra,
 		SessionID: j.session, KeepAnswer: j.session != "", Traced: ask.TraceParent,
-		CheckAnswer: s.checksAnswers(),
+		CheckAnswer: isChecked,
 	}
-}
-
-// checksAnswers reports whether answers are to make sense: random words may be answered by anything, and beyond its end
-// any text may repeat itself.
-func (s *Session) checksAnswers() bool {
-	d, ask := &s.cfg.Dataset, &s.cfg.Ask
-	return d.Path != "" && d.Kind != dataset.Replay && !ask.IgnoreEOS && string(ask.Extra["ignore_eos"]) != "true"
 }
 
 func (s *Session) note(format string, args ...any) {

@@ -186,7 +186,7 @@ func TestStepIsSampledToItsEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer log.Close()
-		s := &Session{sources: []*source{o}, kept: []runlog.Record{{}}, log: log, clock: newClock(time.Now())}
+		s := &Session{sources: []*source{o}, keeps: true, kept: []runlog.Record{{}}, log: log, clock: newClock(time.Now())}
 		start := time.Now()
 		stop := s.startSampling(t.Context(), 0)
 		time.Sleep(2500 * time.Millisecond)

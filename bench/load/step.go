@@ -16,26 +16,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-type runner struct {
-	// send sends one request and returns when it has ended, at the latest soon after ctx is
-	// done. It is called from many goroutines.
-	send func(ctx context.Context, j job) *openai.Trace
-	// done takes each request that has ended, one call at a time. An error ends the step: what
-	// cannot be kept need not be measured.
-	done     func(*runlog.Request) error
-	meter    *Meter
-	seed     uint64    // of the gaps between arrivals
-	prefixes *prefixes // that were sent
-
-	modelLength int       // bounds a conversation, in tokens, 0 for not known
-	clock       *clock    // of the log
-	share       Share     // of the step that this machine puts on
-	begin       time.Time // of all machines; zero for as soon as prompts are ready
-	// others is what became of the requests of the other machines so far.
-	others       func() runlog.Account
-	lastReceived func() time.Time // when any answer last received bytes
-}
-
 // job is one request, or a conversation.
 type job struct {
 	seq     int           // in the step, from 0
@@ -58,18 +38,67 @@ type stopError runlog.Stop
 
 func (e stopError) Error() string { return "the step ended: " + string(e) }
 
+// activeStep is one step while it runs.
+type activeStep struct {
+	// send sends one request and returns when it has ended, at the latest soon after ctx is
+	// done. It is called from many goroutines.
+	send func(ctx context.Context, j job) *openai.Trace
+	// done takes each request that has ended, one call at a time. An error ends the step: what
+	// cannot be kept need not be measured.
+	done         func(*runlog.Request) error
+	meter        *Meter
+	seed         uint64 // of the gaps between arrivals
+	prefixes     *prefixes
+	modelLength  int                   // bounds a conversation, in tokens, 0 for not known
+	clock        *clock                // of the log
+	share        Share                 // of the step that this machine puts on
+	begin        time.Time             // of all machines; zero for as soon as prompts are ready
+	others       func() runlog.Account // what became of the requests of the other machines so far
+	lastReceived func() time.Time      // when any answer last received bytes
+
+	step      runlog.Step
+	start     time.Time
+	jobs      chan job // read ahead
+	promptErr error    // why there are no more, to be read when jobs is closed; nil where all were read
+	// sending is done when no more requests are admitted, inFlight when those that were
+	// are withdrawn; their causes are a stopError.
+	sending, inFlight             context.Context
+	cancelSending, cancelInFlight context.CancelCauseFunc
+	// talking is done when conversations end with the turn that is in flight.
+	talking       context.Context
+	cancelTalking context.CancelFunc
+
+	slots    *semaphore.Weighted // of requests in flight
+	requests sync.WaitGroup
+	finished chan finished
+	last     sync.Map // by session of a trace a channel that is closed when the last request of it has ended
+
+	ended   runlog.StepEnd // what was counted until now
+	doneErr error          // the first of done
+	// unconnected are the last failures in a row of requests that never came as far
+	// as the server, the first at unconnectedSince.
+	unconnected      int
+	unconnectedSince time.Time
+
+	turnsNotSent, atModelLength atomic.Int64 // turns, and conversations
+}
+
 // run puts the load of a step on the endpoint and returns when every request that was admitted has ended. What ends a
 // step, and what is then withdrawn or still sent, stands in docs/design.md. Its errors are those of prompts and of
 // done.
-func (r *runner) run(ctx context.Context, step runlog.Step, source dataset.Source) (runlog.StepEnd, error) {
-	s := newActiveStep(ctx, r, step)
+func (s *activeStep) run(ctx context.Context, step runlog.Step, source dataset.Source) (runlog.StepEnd, error) {
+	s.step, s.jobs, s.finished = step, make(chan job, readAhead), make(chan finished, 256)
+	s.slots = semaphore.NewWeighted(cmp.Or(int64(s.share.part(step, step.MaxConcurrency)), math.MaxInt64))
+	s.sending, s.cancelSending = context.WithCancelCause(ctx)
+	// A deadline of ctx is an interruption and must not look like a timeout.
+	s.inFlight, s.cancelInFlight = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.talking, s.cancelTalking = context.WithCancel(s.inFlight)
 	defer s.withdraw(runlog.StopRequests) // lets go of the contexts
-	stopWatching := context.AfterFunc(ctx, func() {
+	defer context.AfterFunc(ctx, func() {
 		why := stopError(runlog.StopInterrupted)
 		_ = errors.As(context.Cause(ctx), &why) // else the user has ended it
 		s.withdraw(runlog.Stop(why))
-	})
-	defer stopWatching()
+	})()
 
 	var beside sync.WaitGroup
 	ready := make(chan struct{})
@@ -80,8 +109,8 @@ func (r *runner) run(ctx context.Context, step runlog.Step, source dataset.Sourc
 	case <-s.sending.Done():
 	}
 	s.start = time.Now()
-	if !r.begin.IsZero() {
-		s.start = r.begin
+	if !s.begin.IsZero() {
+		s.start = s.begin
 		sleepUntil(s.sending, s.start)
 	}
 	if step.Duration > 0 {
@@ -106,49 +135,10 @@ func (r *runner) run(ctx context.Context, step runlog.Step, source dataset.Sourc
 	return s.end()
 }
 
-// activeStep is one step while it runs.
-type activeStep struct {
-	*runner
-	step      runlog.Step
-	start     time.Time
-	jobs      chan job // read ahead
-	promptErr error    // why there are no more, to be read when jobs is closed; nil where all were read
-	// sending is done when no more requests are admitted, inFlight when those that were
-	// are withdrawn; their causes are a stopError.
-	sending, inFlight             context.Context
-	cancelSending, cancelInFlight context.CancelCauseFunc
-	// talking is done when conversations end with the turn that is in flight.
-	talking       context.Context
-	cancelTalking context.CancelFunc
-
-	slots    *semaphore.Weighted // of requests in flight
-	requests sync.WaitGroup
-	finished chan finished
-
-	ended   runlog.StepEnd // what was counted until now
-	doneErr error          // the first of done
-	// unconnected are the last failures in a row of requests that never came as far
-	// as the server, the first at unconnectedSince.
-	unconnected      int
-	unconnectedSince time.Time
-
-	turnsNotSent, atModelLength atomic.Int64 // turns, and conversations
-}
-
 // finished is a request that has ended.
 type finished struct {
 	job
 	request *runlog.Request
-}
-
-func newActiveStep(ctx context.Context, r *runner, step runlog.Step) *activeStep {
-	s := &activeStep{runner: r, step: step, jobs: make(chan job, readAhead), finished: make(chan finished, 256)}
-	s.slots = semaphore.NewWeighted(cmp.Or(int64(r.share.part(step, step.MaxConcurrency)), math.MaxInt64))
-	s.sending, s.cancelSending = context.WithCancelCause(ctx)
-	// A deadline of ctx is an interruption and must not look like a timeout.
-	s.inFlight, s.cancelInFlight = context.WithCancelCause(context.WithoutCancel(ctx))
-	s.talking, s.cancelTalking = context.WithCancel(s.inFlight)
-	return s
 }
 
 // stopSending admits no more requests. Those that wait for a slot are still sent.
@@ -178,11 +168,11 @@ const readAhead = 512
 func (s *activeStep) readPrompts(source dataset.Source, ready func()) {
 	defer ready()
 	defer close(s.jobs)
-	if s.share.isIdle(s.step) {
+	machines := s.share.machines(s.step)
+	if s.share.Rank >= machines { // nothing falls to this one
 		return
 	}
-	due, isOwn := newPacer(s.step, s.seed), s.share.dealer(s.step)
-	kept := 0
+	due, kept, owners := newPacer(s.step, s.seed), 0, map[string]int{}
 	for seq := 0; s.step.Requests == 0 || seq < s.step.Requests; seq++ {
 		p, err := source.Next(s.sending)
 		if err != nil {
@@ -191,10 +181,20 @@ func (s *activeStep) readPrompts(source dataset.Source, ready func()) {
 			}
 			return
 		}
-		j := job{seq: seq, at: due(&p), prompt: p, count: source.Count(), isLast: s.share.isLast(s.step, seq)}
-		if !isOwn(seq, &p) {
+		j := job{seq: seq, at: due(&p), prompt: p, count: source.Count()}
+		// To one machine after the other, but where a request of a trace continues another, to the same. So the prompts of
+		// all are those of one machine, and which is the last of a trace is not known before.
+		owner := seq % machines
+		if machines > 1 && (p.ID != "" || p.After != "") {
+			if known, ok := owners[p.After]; ok && p.After != "" {
+				owner = known
+			}
+			owners[p.ID] = owner
+		}
+		if owner != s.share.Rank {
 			continue
 		}
+		j.isLast = s.step.Requests > 0 && seq+machines >= s.step.Requests && (machines == 1 || s.step.Arrival != runlog.ArrivalReplay)
 		select {
 		case s.jobs <- j:
 		case <-s.sending.Done():
@@ -208,7 +208,6 @@ func (s *activeStep) readPrompts(source dataset.Source, ready func()) {
 
 // openLoop admits each request when it is due.
 func (s *activeStep) openLoop() {
-	sessions := new(sessions)
 	for {
 		j, ok := s.next()
 		if !ok {
@@ -224,7 +223,17 @@ func (s *activeStep) openLoop() {
 		if s.sending.Err() != nil {
 			return
 		}
-		j.before, j.ended = sessions.join(&j.prompt)
+		if before, ok := s.last.Load(j.prompt.After); ok {
+			j.before = before.(chan struct{})
+		}
+		if id := j.prompt.ID; id != "" {
+			done := make(chan struct{})
+			s.last.Store(id, done)
+			j.ended = func() {
+				s.last.CompareAndDelete(id, done) // a trace may have millions
+				close(done)
+			}
+		}
 		s.admit(&j)
 		s.requests.Go(func() { _, _ = s.request(j) })
 	}
@@ -233,7 +242,7 @@ func (s *activeStep) openLoop() {
 // closedLoop lets every user send until the sending ends, whatever becomes of its requests.
 func (s *activeStep) closedLoop() {
 	for n := range s.users() {
-		n = s.share.nth(s.step, n) // of all machines' users
+		n = n*s.share.machines(s.step) + s.share.Rank // of all machines' users
 		first := s.start.Add(s.step.RampUp * time.Duration(n) / time.Duration(s.step.Concurrency))
 		sleepUntil(s.sending, first)
 		if s.sending.Err() != nil {

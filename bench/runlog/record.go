@@ -148,6 +148,14 @@ type Request struct {
 	Trace        openai.Trace `json:"trace"`
 }
 
+// Reason is why the request failed, empty for one that succeeded.
+func (q *Request) Reason() openai.Reason {
+	if q.Trace.Failure == nil {
+		return ""
+	}
+	return q.Trace.Failure.Reason
+}
+
 // Source says what a Sample was taken from.
 type Source string
 
