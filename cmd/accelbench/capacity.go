@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -31,13 +30,11 @@ type capacityFlags struct {
 	users, rates []float64 // the least and the most; nil where not given
 }
 
-func registerCapacity(app *kingpin.Application, args []string, commands map[string]command) {
-	c := app.Command("capacity", "Find how much load an endpoint carries within objectives: double the load until one is missed, then halve the gap.")
-	s := &capacityFlags{}
+func (p *program) addCapacity() {
+	c := p.Command("capacity", "Find how much load an endpoint carries within objectives: double the load until one is missed, then halve the gap.")
+	s := &capacityFlags{runFlags: runFlags{program: p}}
 	s.register(c, s.registerRange)
-	commands[c.Model().Name] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		return s.find(ctx, app, args, stdout, stderr)
-	}
+	p.commands[c.Model().Name] = s.find
 }
 
 func (s *capacityFlags) registerRange(c *kingpin.CmdClause) {
@@ -119,11 +116,11 @@ func (s *capacityFlags) setSearch() error {
 	return nil
 }
 
-func (s *capacityFlags) find(ctx context.Context, app *kingpin.Application, args []string, stdout, stderr io.Writer) (int, error) {
+func (s *capacityFlags) find(ctx context.Context) (int, error) {
 	if err := s.setSearch(); err != nil {
 		return exitUsage, usage(err)
 	}
-	cfg, err := s.config(args, stderr)
+	cfg, err := s.config()
 	if err != nil {
 		return exitNothing, err
 	}
@@ -138,45 +135,26 @@ func (s *capacityFlags) find(ctx context.Context, app *kingpin.Application, args
 		return exitUsage, usage(errors.New("--allow-fewer: the levels of a search need all machines"))
 	}
 	cfg.Run.Capacity, cfg.Steps = &s.search, nil
-	isDone, code, stopLead, err := s.join(ctx, app, args, &cfg, stderr)
-	if isDone {
-		return code, err
-	}
-	defer stopLead()
-	watchers, stop, err := s.watchers(ctx, stderr)
-	if err != nil {
-		return exitNothing, err
-	}
-	session, err := load.Open(ctx, cfg, watchers...)
-	if err != nil {
-		stop()
-		return exitNothing, err
-	}
-	finder := capacity.Finder{Search: &s.search, Most: most, Put: session.Step}
-	finder.Progress = func(step *result.Step, j capacity.Judgement) {
-		if !s.out.quiet {
-			text := [...]string{capacity.Met: "met the objectives", capacity.Missed: "missed the objectives", capacity.Void: "could not be judged"}[j.Verdict]
-			if j.Why != "" {
-				text += ": " + j.Why
-			}
-			fmt.Fprintf(stderr, "accelbench: %s %s\n", step.Label.Long, text)
+	var searchErr error // why the search cannot go on, which the report says too
+	search := func(ctx context.Context, cfg load.Config, watchers ...load.Watcher) (load.Result, error) {
+		session, err := load.Open(ctx, cfg, watchers...)
+		if err != nil {
+			return load.Result{}, err
 		}
+		finder := capacity.Finder{Search: &s.search, Most: most, Put: session.Step, Progress: s.progress}
+		err = finder.Run(ctx)
+		if errors.Is(err, capacity.ErrRefused) || errors.Is(err, capacity.ErrGone) {
+			searchErr, err = err, nil
+		}
+		ended, closing := session.Close()
+		return ended, cmp.Or(err, closing)
 	}
-	searchErr := finder.Run(ctx)
-	ended, err := session.Close()
-	stop()
-	printNotes(stderr, ended.Notes)
-	isRefused := errors.Is(searchErr, capacity.ErrRefused)
-	isEnd := isRefused || errors.Is(searchErr, capacity.ErrGone)
-	if !isEnd {
-		err = cmp.Or(searchErr, err)
-	}
-	r, code, err := s.report(ended, err, stdout, stderr, s.saveResults)
+	r, code, err := s.putAndReport(ctx, cfg, search, s.saveResults)
 	isNone := r != nil && capacity.FromReport(r).Value == 0
 	switch {
-	case isRefused && isNone:
+	case errors.Is(searchErr, capacity.ErrRefused) && isNone:
 		return exitNothing, searchErr
-	case isEnd && (code == exitMeasured || code == exitFailures):
+	case searchErr != nil && (code == exitMeasured || code == exitFailures):
 		return exitFailures, searchErr
 	case code != exitMeasured || err != nil:
 		return code, err
@@ -184,4 +162,15 @@ func (s *capacityFlags) find(ctx context.Context, app *kingpin.Application, args
 		return exitNothing, nil
 	}
 	return exitMeasured, nil
+}
+
+func (s *capacityFlags) progress(step *result.Step, j capacity.Judgement) {
+	if s.out.quiet {
+		return
+	}
+	text := [...]string{capacity.Met: "met the objectives", capacity.Missed: "missed the objectives", capacity.Void: "could not be judged"}[j.Verdict]
+	if j.Why != "" {
+		text += ": " + j.Why
+	}
+	fmt.Fprintf(s.stderr, "accelbench: %s %s\n", step.Label.Long, text)
 }

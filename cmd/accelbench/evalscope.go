@@ -6,18 +6,16 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/alecthomas/kingpin/v2"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
 
-// registerEvalscope adds a run with the flags, the defaults and the output of evalscope-perf 1.0.0.
-func registerEvalscope(app *kingpin.Application, args []string, commands map[string]command) *runFlags {
-	c := app.Command("evalscope-perf", "Run a command line of evalscope-perf: print its summary, and leave {model}_{dataset}_p{P}.txt "+
+// addEvalscope adds a run with the flags, the defaults and the output of evalscope-perf 1.0.0.
+func (p *program) addEvalscope() *runFlags {
+	c := p.Command("evalscope-perf", "Run a command line of evalscope-perf: print its summary, and leave {model}_{dataset}_p{P}.txt "+
 		"and performance_metrics.png in the working directory. The report of run is kept too. "+
 		"What the figures mean differs: docs/accelbench.md.")
-	s := &runFlags{}
+	s := &runFlags{program: p}
 	c.Arg("URL", "Endpoint with its full path.").Required().StringVar(&s.endpoint.baseURL)
 	c.Arg("MODEL", "Model to ask for.").Required().StringVar(&s.endpoint.model)
 	c.Arg("DATASET", "File with the prompts.").Required().StringVar(&s.data.path)
@@ -47,21 +45,19 @@ func registerEvalscope(app *kingpin.Application, args []string, commands map[str
 	ignored := hiddenFlags{values: "tokenizer-path connect-timeout log-every-n-query wandb-api-key name", switches: "debug stream"}
 	ignored.register(c, &s.ignored)
 
-	commands[c.Model().Name] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		return s.start(ctx, app, args, stdout, stderr, saveEvalscope)
-	}
+	p.commands[c.Model().Name] = func(ctx context.Context) (int, error) { return s.start(ctx, s.saveEvalscope) }
 	return s
 }
 
 // saveEvalscope writes into the working directory a summary for each number of users, and the picture of all.
-func saveEvalscope(r *result.Report, stderr io.Writer) error {
+func (s *runFlags) saveEvalscope(r *result.Report) error {
 	for i := range r.Steps {
 		step := &result.Report{Steps: r.Steps[i : i+1]}
 		name := show.EvalscopeFileName(r.Runs[0].Model, r.Runs[0].DatasetPath, &r.Steps[i])
 		if err := writeFile(name, false, func(w io.Writer) error { return show.Print(w, "evalscope", step, nil) }); err != nil {
 			return err
 		}
-		fmt.Fprintf(stderr, "accelbench: evalscope's summary is in %s\n", name)
+		fmt.Fprintf(s.stderr, "accelbench: evalscope's summary is in %s\n", name)
 	}
 	overview := show.Pictures(r)[0]
 	return writeFile(overview.FileName, false, overview.WritePNG)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"bufio"
 	"io"
 	"os"
@@ -23,12 +24,12 @@ func parsedLine(t *testing.T, line string) (s *runFlags, cfg load.Config, err er
 	t.Setenv(apiKeyVariable, "")
 	app := kingpin.New("accelbench", "").Terminate(nil)
 	c := app.Command("run", "")
-	s = newRunFlags(c)
+	s = (&program{Application: app, args: []string{"accelbench", "run"}, stderr: io.Discard}).newRunFlags(c)
 	acceptRepeats(c)
 	if _, err := parse(app, append([]string{"run"}, strings.Fields(line)...)); err != nil {
 		return s, cfg, err
 	}
-	cfg, err = s.config([]string{"accelbench", "run"}, io.Discard)
+	cfg, err = s.config()
 	return s, cfg, err
 }
 
@@ -280,7 +281,7 @@ func TestEndpoints(t *testing.T) {
 // The load of a command line of evalscope-perf is the one that it is there.
 func TestLoadsOfEvalscope(t *testing.T) {
 	c := kingpin.New("accelbench", "").Terminate(nil)
-	s := registerEvalscope(c, nil, map[string]command{})
+	s := (&program{Application: c, commands: map[string]func(context.Context) (int, error){}}).addEvalscope()
 	acceptRepeats(c.GetCommand("evalscope-perf"))
 	if _, err := parse(c, strings.Fields("evalscope-perf http://h/v1/chat/completions m d.jsonl --parallels 8 --parallels 16 --n 50 --read-timeout=120 --debug")); err != nil {
 		t.Fatal(err)
@@ -316,7 +317,7 @@ func TestShownCommand(t *testing.T) {
 func TestHelpFitsTwoScreens(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
 	var help strings.Builder
-	app, _ := newApp(nil, &help, io.Discard)
+	app := newProgram(nil, &help, io.Discard)
 	app.Terminate(func(int) { panic("ended") })
 	func() {
 		defer func() { _ = recover() }()

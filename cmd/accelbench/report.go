@@ -84,15 +84,15 @@ func (r *renderFlags) addGoodput(text string) error {
 	return nil
 }
 
-func registerReport(app *kingpin.Application, commands map[string]command) {
-	c := app.Command("report", "Report again from the traces that runs kept. Several folders are taken for one load from several machines.")
+func (p *program) addReport() {
+	c := p.Command("report", "Report again from the traces that runs kept. Several folders are taken for one load from several machines.")
 	var folders []string
 	var output string
 	c.Arg("FOLDER", "Folder of a run.").Required().StringsVar(&folders)
 	c.Flag("output", "Folder for the report's files. Default: FOLDER, where only one is given.").PlaceHolder("DIR").StringVar(&output)
 	render := new(renderFlags)
 	render.register(c)
-	commands[c.Model().Name] = func(_ context.Context, stdout, stderr io.Writer) (int, error) {
+	p.commands[c.Model().Name] = func(context.Context) (int, error) {
 		r, err := result.Read(render.options, folders...)
 		if err != nil {
 			return exitNothing, err
@@ -104,11 +104,11 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 			}
 		}
 		if output != "" {
-			if err := writeReport(output, r, stderr); err != nil {
+			if err := writeReport(output, r, p.stderr); err != nil {
 				return exitNothing, err
 			}
 		}
-		return exitMeasured, render.print(stdout, r)
+		return exitMeasured, render.print(p.stdout, r)
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 const runCommand = "run"
 
 type runFlags struct {
+	*program
 	endpoint endpointFlags
 	load     loadFlags
 	data     dataFlags
@@ -38,17 +39,15 @@ type runFlags struct {
 	client   openai.Config
 }
 
-func registerRun(app *kingpin.Application, args []string, commands map[string]command) {
-	c := app.Command(runCommand, "Put load on an endpoint and report. Flags have the names and the meaning of vllm bench serve; "+
+func (p *program) addRun() {
+	c := p.Command(runCommand, "Put load on an endpoint and report. Flags have the names and the meaning of vllm bench serve; "+
 		"docs/accelbench.md has those that are not shown here.")
-	s := newRunFlags(c)
-	commands[runCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		return s.start(ctx, app, args, stdout, stderr, s.saveResults)
-	}
+	s := p.newRunFlags(c)
+	p.commands[runCommand] = func(ctx context.Context) (int, error) { return s.start(ctx, s.saveResults) }
 }
 
-func newRunFlags(c *kingpin.CmdClause) *runFlags {
-	s := &runFlags{}
+func (p *program) newRunFlags(c *kingpin.CmdClause) *runFlags {
+	s := &runFlags{program: p}
 	s.register(c, s.load.register)
 	c.Flag("slo", "Objective such as ttft:p90<2s; exit code 5 if missed.").
 		PlaceHolder("SLO").SetValue(appended(&s.slo, parseSLO))
@@ -70,52 +69,61 @@ func (s *runFlags) register(c *kingpin.CmdClause, levels func(*kingpin.CmdClause
 	}
 }
 
+// putter puts a load on, step by step: [load.Run], [load.Follow] as another machine says, or a search.
+type putter func(ctx context.Context, cfg load.Config, watchers ...load.Watcher) (load.Result, error)
+
 // start puts the load on and reports; save writes what else the report gives.
-func (s *runFlags) start(ctx context.Context, app *kingpin.Application, args []string, stdout, stderr io.Writer, save saver) (int, error) {
-	cfg, err := s.config(args, stderr)
+func (s *runFlags) start(ctx context.Context, save saver) (int, error) {
+	cfg, err := s.config()
 	if err != nil {
 		return exitNothing, err
 	}
-	isDone, code, stop, err := s.join(ctx, app, args, &cfg, stderr)
-	if isDone {
-		return code, err
-	}
-	defer stop()
-	ended, err := s.run(ctx, cfg, stderr)
-	_, code, err = s.report(ended, err, stdout, stderr, save)
+	_, code, err := s.putAndReport(ctx, cfg, load.Run, save)
 	return code, err
 }
 
-// run puts the load on, shows its progress, and prints what the user should know of it.
-func (s *runFlags) run(ctx context.Context, cfg load.Config, stderr io.Writer) (load.Result, error) {
-	watchers, stop, err := s.watchers(ctx, stderr)
+// putAndReport puts the load on and reports. Where another machine leads it, there is nothing to report here.
+func (s *runFlags) putAndReport(ctx context.Context, cfg load.Config, put putter, save saver) (*result.Report, int, error) {
+	follow, stop, err := s.join(ctx, &cfg)
 	if err != nil {
-		return load.Result{}, err
+		return nil, exitNothing, err
 	}
 	defer stop()
-	ended, err := load.Run(ctx, cfg, watchers...)
-	printNotes(stderr, ended.Notes)
+	if follow != nil {
+		if _, err := s.run(ctx, cfg, follow); err != nil {
+			return nil, exitFailures, err
+		}
+		return nil, exitMeasured, nil
+	}
+	ended, err := s.run(ctx, cfg, put)
+	return s.report(ended, err, save)
+}
+
+// run puts the load on, shows its progress and, where asked for, its metrics, and prints what the user should know of it.
+func (s *runFlags) run(ctx context.Context, cfg load.Config, put putter) (load.Result, error) {
+	var watchers []load.Watcher
+	if !s.out.quiet {
+		watchers = append(watchers, &progressLine{out: s.stderr})
+	}
+	if s.out.webAddress != "" {
+		m := newRunMetrics()
+		stop, err := serveMetrics(ctx, m, s.out.webAddress)
+		if err != nil {
+			return load.Result{}, err
+		}
+		defer stop()
+		watchers = append(watchers, m)
+	}
+	ended, err := put(ctx, cfg, watchers...)
+	printNotes(s.stderr, ended.Notes)
 	return ended, err
 }
 
-// watchers are a progress line and, where asked for, metrics, which are served until stop.
-func (s *runFlags) watchers(ctx context.Context, stderr io.Writer) (all []load.Watcher, stop func(), err error) {
-	if !s.out.quiet {
-		all = append(all, &progressLine{out: stderr})
-	}
-	if s.out.webAddress == "" {
-		return all, func() {}, nil
-	}
-	m := newRunMetrics()
-	stop, err = serveMetrics(ctx, m, s.out.webAddress)
-	return append(all, m), stop, err
-}
-
 // saver writes files of a report beside those that every report has.
-type saver func(r *result.Report, stderr io.Writer) error
+type saver func(r *result.Report) error
 
-// config turns the flags into what to run, and prints which are without effect. shown is the command line as typed.
-func (s *runFlags) config(shown []string, stderr io.Writer) (cfg load.Config, err error) {
+// config turns the flags into what to run, and prints which are without effect.
+func (s *runFlags) config() (cfg load.Config, err error) {
 	base, api, err := s.endpoint.address()
 	if err != nil {
 		return cfg, usage(err)
@@ -149,7 +157,7 @@ func (s *runFlags) config(shown []string, stderr io.Writer) (cfg load.Config, er
 	}
 	cfg.Metrics = load.Metrics{Exporter: s.out.exporter, ExporterHTTP: exporterHTTP, Server: s.out.server, HTTP: http}
 	cfg.Run = runlog.Run{
-		Version: version.Version, Command: withoutSecrets(shown), URL: base, API: api, Backend: s.endpoint.backend,
+		Version: version.Version, Command: withoutSecrets(s.args), URL: base, API: api, Backend: s.endpoint.backend,
 		Dataset: string(cfg.Dataset.Kind), DatasetPath: cfg.Dataset.Path, Seed: s.load.seed,
 		ReusePrompts: s.data.reuse, BlockSize: s.data.blockSize, Metadata: s.out.metadata,
 		Percentiles: s.render.options.Percentiles, Objectives: s.render.options.Goodput, // for reports that are made again
@@ -165,7 +173,7 @@ func (s *runFlags) config(shown []string, stderr io.Writer) (cfg load.Config, er
 	cfg.FolderSuffix = func(model string) string { return "-" + show.FileName(filepath.Base(model), "model") }
 	cfg.Ready = s.endpoint.ready
 	if len(s.ignored) > 0 {
-		fmt.Fprintf(stderr, "accelbench: without effect here: %s\n", strings.Join(s.ignored, ", "))
+		fmt.Fprintf(s.stderr, "accelbench: without effect here: %s\n", strings.Join(s.ignored, ", "))
 	}
 	return cfg, nil
 }
@@ -196,13 +204,13 @@ var errNothingSent = errors.New("no request was sent")
 
 // report reports on a run that ended with err, if a request was sent: files first, since whoever reads the output may
 // have gone.
-func (s *runFlags) report(ended load.Result, err error, stdout, stderr io.Writer, save saver) (*result.Report, int, error) {
+func (s *runFlags) report(ended load.Result, err error, save saver) (*result.Report, int, error) {
 	if ended.Attempted == 0 {
 		return nil, exitNothing, cmp.Or(err, errNothingSent)
 	}
 	r, reportErr := result.Read(result.Options{}, ended.Folder)
 	if reportErr == nil {
-		reportErr = errors.Join(writeReport(ended.Folder, r, stderr), save(r, stderr), s.render.print(stdout, r))
+		reportErr = errors.Join(writeReport(ended.Folder, r, s.stderr), save(r), s.render.print(s.stdout, r))
 	}
 	switch {
 	case err != nil: // which is the cause, if the report failed too
@@ -242,7 +250,7 @@ func printNotes(stderr io.Writer, notes []string) {
 }
 
 // saveResults writes vLLM's result file of each step, where it is asked for.
-func (s *runFlags) saveResults(r *result.Report, stderr io.Writer) error {
+func (s *runFlags) saveResults(r *result.Report) error {
 	if !s.out.saveResult {
 		return nil
 	}
@@ -260,7 +268,7 @@ func (s *runFlags) saveResults(r *result.Report, stderr io.Writer) error {
 		if err := writeFile(path, s.out.appendResult, write); err != nil {
 			return err
 		}
-		fmt.Fprintf(stderr, "accelbench: vLLM's result is in %s\n", path)
+		fmt.Fprintf(s.stderr, "accelbench: vLLM's result is in %s\n", path)
 	}
 	return nil
 }
