@@ -69,20 +69,20 @@ func (b *Bindings) conclude(tpot show.Column) {
 		if v.Finding == TooFew {
 			r.Found = fmt.Sprintf("%d runs of each are needed", LeastRuns(len(b.Rows)))
 		}
-		if v.P == nil || v.Change == nil {
+		if !v.P.Known() || !v.Change.Known() {
 			continue
 		}
 		tested = append(tested, values[i])
 		low, high := interval(base, values[i], alpha)
 		switch v.Finding {
 		case Better:
-			r.Found = fmt.Sprintf("%.1f %% [%.1f %%, %.1f %%] faster", -100**v.Change, -100*high, -100*low)
+			r.Found = fmt.Sprintf("%.1f %% [%.1f %%, %.1f %%] faster", -100*v.Change, -100*high, -100*low)
 		case Worse:
-			r.Found = fmt.Sprintf("%.1f %% [%.1f %%, %.1f %%] slower", 100**v.Change, 100*low, 100*high)
+			r.Found = fmt.Sprintf("%.1f %% [%.1f %%, %.1f %%] slower", 100*v.Change, 100*low, 100*high)
 		default:
 			continue
 		}
-		r.change = *v.Change
+		r.change = float64(v.Change)
 	}
 	b.Verdict = b.verdict(tested)
 }

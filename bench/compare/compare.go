@@ -180,7 +180,7 @@ func (c *Comparison) addLevel(sides []Side, l Level) {
 				Metric: column.Key, Unit: column.Unit.Base, column: column,
 				Base: estimate(base), Side: estimate(others[i]), Verdict: v,
 			})
-			if v.P != nil {
+			if v.P.Known() {
 				c.Tests++
 			}
 		}

@@ -69,7 +69,7 @@ func TestJSONHoldsEveryRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := find(t, &read, "8 users", "node0", "ttft_p50")
-	if len(row.Base.Values) != 5 || len(row.Side.Values) != 5 || row.P == nil {
+	if len(row.Base.Values) != 5 || len(row.Side.Values) != 5 || !(row.P > 0) {
 		t.Errorf("row %+v", row)
 	}
 }
@@ -88,7 +88,7 @@ func TestOneStartASideRanksNothing(t *testing.T) {
 		c := compared(t, []Side{{Name: "none", Reports: []*result.Report{none}}, {Name: "node0", Reports: []*result.Report{node0}}})
 		p := c.Levels[0].Pairs[0]
 		for _, r := range p.Rows {
-			if r.Finding != "one start of the server each" || r.P != nil {
+			if r.Finding != "one start of the server each" || r.P.Known() {
 				t.Errorf("%s of %d repeats: %s", r.Metric, repeats, r.text(r.column.Unit))
 			}
 		}

@@ -2,12 +2,19 @@ package compare
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
 	"slices"
 	"sort"
+	"strconv"
+	"strings"
 
 	"github.com/aclements/go-moremath/stats"
 	"golang.org/x/perf/benchmath"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
 
@@ -58,11 +65,11 @@ const (
 type Verdict struct {
 	Finding Finding `json:"finding"`
 	// Change is the other side's median over the first's, less 1; for a ratio it is
-	// the difference. Nil where there is none, because the first is 0.
-	Change *float64 `json:"change"`
+	// the difference. Not known where the first is 0.
+	Change result.Value `json:"change"`
 	// P is the probability of so large a difference by chance, by the two-sided Mann-Whitney U
-	// test, adjusted by Holm's procedure for the other sides. Nil where it was not tested.
-	P *float64 `json:"p,omitempty"`
+	// test, adjusted by Holm's procedure for the other sides. Not known where it was not tested.
+	P result.Value `json:"p,omitzero"`
 }
 
 // judge tests whether the values of each other side come from the distribution of base.
@@ -80,15 +87,15 @@ func judge(base []float64, others [][]float64, c show.Column) []Verdict {
 	var tested []*Verdict
 	for i, side := range others {
 		verdicts[i] = newVerdict(base, side, alpha/float64(max(1, family)), c)
-		if verdicts[i].P != nil {
+		if verdicts[i].P.Known() {
 			tested = append(tested, &verdicts[i])
 		}
 	}
-	slices.SortFunc(tested, func(a, b *Verdict) int { return cmp.Compare(*a.P, *b.P) })
-	adjusted := 0.0
+	slices.SortFunc(tested, func(a, b *Verdict) int { return cmp.Compare(a.P, b.P) })
+	adjusted := result.Value(0)
 	for i, v := range tested {
-		adjusted = max(adjusted, min(1, *v.P*float64(len(tested)-i)))
-		*v.P = adjusted
+		adjusted = max(adjusted, min(1, v.P*result.Value(len(tested)-i)))
+		v.P = adjusted
 		if adjusted >= alpha {
 			v.Finding = NoDifference
 		}
@@ -98,16 +105,16 @@ func judge(base []float64, others [][]float64, c show.Column) []Verdict {
 
 // newVerdict is on one side alone, tested if P can be below threshold with so many runs.
 func newVerdict(base, side []float64, threshold float64, c show.Column) Verdict {
+	v := Verdict{Finding: Unpaired, Change: result.Unknown(), P: result.Unknown()}
 	if len(base) == 0 || len(side) == 0 {
-		return Verdict{Finding: Unpaired}
+		return v
 	}
-	var v Verdict
 	from, to := estimate(base).Median, estimate(side).Median
 	switch {
 	case c.Unit == show.Share:
-		v.Change = new(to - from)
+		v.Change = result.Value(to - from)
 	case from != 0:
-		v.Change = new(to/from - 1)
+		v.Change = result.Value(to/from - 1)
 	}
 	switch {
 	case len(base) == 1 && len(side) == 1:
@@ -123,7 +130,7 @@ func newVerdict(base, side []float64, threshold float64, c show.Column) Verdict 
 	default:
 		v.Finding = Worse
 	}
-	v.P = new(min(1, benchmath.AssumeNothing.Compare(sample(base), sample(side)).P))
+	v.P = result.Value(min(1, benchmath.AssumeNothing.Compare(sample(base), sample(side)).P))
 	return v
 }
 
@@ -156,4 +163,70 @@ func interval(base, side []float64, threshold float64) (low, high float64) {
 	rank := criticalRank(len(base), len(side), threshold)
 	change := estimate(side).Median/estimate(base).Median - 1
 	return min(changes[rank], change), max(changes[len(changes)-1-rank], change)
+}
+
+// Gate is how much worse than on the first side a figure may be.
+type Gate struct {
+	openai.Objective        // Limit is a share of the first side's figure, of failures a difference of shares
+	text             string // as given
+}
+
+var gateForm = regexp.MustCompile(`^(ttft|tpot|itl|e2el):p([0-9.]+)>([0-9.]+)%$|^failures>([0-9.]+)%$`)
+
+// ParseGate reads a percentile of a latency and how much greater it may be (ttft:p90>5%), or by how many points the share
+// of failures may be (failures>0.1%).
+func ParseGate(text string) (Gate, error) {
+	wrong := fmt.Errorf("%q: want ttft, tpot, itl or e2el, a percentile and by how much it may grow, such as ttft:p90>5%%, or failures>0.1%%", text)
+	parts := gateForm.FindStringSubmatch(strings.ReplaceAll(text, " ", ""))
+	if parts == nil {
+		return Gate{}, wrong
+	}
+	g := Gate{Objective: openai.Objective{Measure: openai.Measure(parts[1])}, text: text}
+	percent, errPercent := strconv.ParseFloat(parts[3]+parts[4], 64)
+	g.Limit = percent / 100
+	if g.Measure == "" {
+		g.Measure = openai.Failures
+		return g, errors.Join(errPercent)
+	}
+	p, err := strconv.ParseFloat(parts[2], 64)
+	if g.Percentile = p; err != nil || errPercent != nil || p <= 0 || p >= 100 {
+		return Gate{}, wrong
+	}
+	return g, nil
+}
+
+// metric is the key of the gate's column.
+func (g Gate) metric() string {
+	if g.Measure == openai.Failures {
+		return "failure_ratio"
+	}
+	return fmt.Sprintf("%s_p%g", g.Measure, g.Percentile)
+}
+
+// Check returns, in words, where a figure was found to be worse by more than a gate allows, and where that cannot be told,
+// as of a level that a side did not run.
+func (c *Comparison) Check(gates []Gate) (worse, undecided []string) {
+	if len(gates) > 0 {
+		undecided = slices.Clone(c.notRun)
+	}
+	for _, l := range c.Levels {
+		for _, p := range l.Pairs {
+			for _, g := range gates {
+				at := slices.IndexFunc(p.Rows, func(r Row) bool { return r.Metric == g.metric() })
+				about := fmt.Sprintf("%s, side %s against side %s, %s: ", l.Name, p.Side, p.Base, g.text)
+				if at < 0 {
+					undecided = append(undecided, about+"not measured")
+					continue
+				}
+				switch r := p.Rows[at]; {
+				case r.Finding == NoDifference, r.Finding == Better:
+				case r.Finding != Worse, !r.Change.Known():
+					undecided = append(undecided, about+string(r.Finding))
+				case float64(r.Change) > g.Limit:
+					worse = append(worse, about+r.text(r.column.Unit))
+				}
+			}
+		}
+	}
+	return worse, undecided
 }

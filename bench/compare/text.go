@@ -60,13 +60,13 @@ func (e Estimate) text(unit show.Unit) string {
 func (v Verdict) text(unit show.Unit) string {
 	text := string(v.Finding)
 	switch {
-	case v.Change != nil && unit == show.Share:
-		text += fmt.Sprintf(": %+.2f points", 100**v.Change)
-	case v.Change != nil:
-		text += fmt.Sprintf(": %+.1f %%", 100**v.Change)
+	case v.Change.Known() && unit == show.Share:
+		text += fmt.Sprintf(": %+.2f points", 100*v.Change)
+	case v.Change.Known():
+		text += fmt.Sprintf(": %+.1f %%", 100*v.Change)
 	}
-	if v.P != nil {
-		text += fmt.Sprintf(" (p=%.2g)", *v.P)
+	if v.P.Known() {
+		text += fmt.Sprintf(" (p=%.2g)", v.P)
 	}
 	return text
 }

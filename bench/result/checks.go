@@ -175,7 +175,7 @@ func (d *stepData) newChecks(whole, window span) Checks {
 			}
 		}
 		if trend, known := newTrend(at, values); known {
-			trend.Measure, trend.Start = m.Key, unknown()
+			trend.Measure, trend.Start = m.Key, Unknown()
 			first, last := values[:len(values)/5], values[len(values)/2:]
 			off := stat.Mean(first, nil)/stat.Mean(last, nil) - 1
 			// If nothing changed, the first fifth has the spread of the second half. The first users always wait for
@@ -187,7 +187,7 @@ func (d *stepData) newChecks(whole, window span) Checks {
 			c.Trends = append(c.Trends, trend)
 		}
 	}
-	c.Arrivals, c.ArrivalsOff = unknown(), unknown()
+	c.Arrivals, c.ArrivalsOff = Unknown(), Unknown()
 	if d.step.RampUp == 0 || window != whole { // else the rate is not the one asked for
 		c.Arrivals, c.ArrivalsOff = d.arrivals(window)
 	}
@@ -201,7 +201,7 @@ func (d *stepData) arrivals(w span) (p, distance Value) {
 	// Gaps of several machines no longer are, unless they share one process.
 	isGamma := s.Arrival == runlog.ArrivalGamma && (len(d.parts) == 1 || d.parts[0].run.Machines > 0)
 	if s.Arrival != runlog.ArrivalPoisson && !isGamma || len(sent) <= minSteadyRequests {
-		return unknown(), unknown()
+		return Unknown(), Unknown()
 	}
 	var gaps []float64
 	sent = slices.SortedFunc(slices.Values(sent), func(a, b unit) int { return cmp.Compare(a.arrival(), b.arrival()) })

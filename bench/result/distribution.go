@@ -20,7 +20,7 @@ const (
 	gapParts        = 10 // into which gaps are divided in the order of their requests, to see how far these differ
 )
 
-// A sample is an integer of nanoseconds or tokens. So many of them make one of the report's units.
+// A sample is nanoseconds or tokens. So many of them make one of the report's units.
 const (
 	perSecond = 1e9
 	perToken  = 1
@@ -43,7 +43,8 @@ func (v Value) Known() bool { return !math.IsNaN(float64(v)) }
 // IsZero leaves a figure that is not known out of JSON where its tag says omitzero.
 func (v Value) IsZero() bool { return !v.Known() }
 
-func unknown() Value { return Value(math.NaN()) }
+// Unknown is a figure that is not known.
+func Unknown() Value { return Value(math.NaN()) }
 
 // Distribution sums up samples: seconds, or tokens for lengths. All but Count, Waiting and
 // Percentiles is 0 when Count is.
@@ -83,8 +84,8 @@ func (d Distribution) At(p float64) (Percentile, bool) {
 	return d.Percentiles[i], true
 }
 
-// newDistribution is of samples in the order of sending, see [none], so many units to one of the report's.
-func newDistribution(samples []int64, percentiles []float64, unit float64) Distribution {
+// newDistribution is of samples in the order of sending, as a [request] has them, so many units to one of the report's.
+func newDistribution(samples []Value, percentiles []float64, unit float64) Distribution {
 	if len(samples) == 0 {
 		return Distribution{}
 	}
@@ -93,7 +94,7 @@ func newDistribution(samples []int64, percentiles []float64, unit float64) Distr
 	for i, v := range samples {
 		if v < 0 {
 			inOrder[i] = math.Inf(1)
-			waited = append(waited, float64(^v)/unit)
+			waited = append(waited, float64(-v)/unit)
 			continue
 		}
 		inOrder[i] = float64(v) / unit
@@ -115,7 +116,7 @@ func newDistribution(samples []int64, percentiles []float64, unit float64) Distr
 		value := rank(p)
 		independent := independentAt(inOrder, value)
 		margin := confidence * 100 * math.Sqrt(p/100*(1-p/100)/independent)
-		e := unknown() // where the interval ends beyond all samples
+		e := Unknown() // where the interval ends beyond all samples
 		if p+margin < 100 && p-margin > 0 {
 			e = Value(rank(p+margin)-rank(p-margin)) / 2
 		}
@@ -286,7 +287,7 @@ func (h *histogram) distribution(percentiles []float64) Distribution {
 			return float64(min(max(top, h.min), h.max))
 		})
 		e := Value(confidence * errorOfMean(values[p]) / perSecond)
-		d.Percentiles = append(d.Percentiles, Percentile{P: p, Value: value / perSecond, Error: e, Independent: unknown()})
+		d.Percentiles = append(d.Percentiles, Percentile{P: p, Value: value / perSecond, Error: e, Independent: Unknown()})
 	}
 	return d
 }

@@ -97,9 +97,9 @@ func naiveFigures(w Window, all []runlog.Request, opts Options, bounded bool) Fi
 			continue
 		}
 		f.PeakConcurrency = max(f.PeakConcurrency, inFlight)
-		f.Account.Count(reasonOf(t))
+		f.Account.Count(r.Reason())
 		wait := t.Started.Sub(t.Planned)
-		why := reasonOf(t)
+		why := r.Reason()
 		tooLong := why == openai.ReasonTimeout || why == openai.ReasonTimeoutFirstToken || why == openai.ReasonStalled ||
 			why != "" && why != openai.ReasonHTTP4xx && why != openai.ReasonCanceled && t.End > time.Second
 		orWaited := func(k int, d time.Duration, ok bool, more time.Duration) {

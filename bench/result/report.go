@@ -85,7 +85,7 @@ func (s *Step) SteadyOrWhole() *Figures { return cmp.Or(s.Steady, &s.Whole) }
 // JoulesPerToken is the energy of an output token.
 func (s *Step) JoulesPerToken() Value {
 	if s.Whole.OutputTokens <= 0 {
-		return unknown()
+		return Unknown()
 	}
 	return s.Joules / Value(s.Whole.OutputTokens)
 }
@@ -160,7 +160,7 @@ func (r ObjectiveResult) Met() bool { return r.Value.Known() && r.Excess() <= 1 
 func objectiveResults(objectives []openai.Objective, f *Figures, failures *runlog.Account) []ObjectiveResult {
 	var all []ObjectiveResult
 	for _, o := range objectives {
-		r := ObjectiveResult{Objective: o, Value: unknown(), Error: unknown()}
+		r := ObjectiveResult{Objective: o, Value: Unknown(), Error: Unknown()}
 		if n := float64(failures.Succeeded + failures.Failures()); o.Measure == openai.Failures && n > 0 {
 			share := failures.FailureRatio()
 			r.Value, r.Error = Value(share), Value(confidence*math.Sqrt(share*(1-share)/n))

@@ -5,17 +5,12 @@ import (
 	"cmp"
 	"encoding/binary"
 	"iter"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
-
-// A sample of a request is a duration or a number of tokens. One that a request was still
-// waiting for when it ended is ^waited, below 0; none is one that it does not have.
-const none = math.MinInt64
 
 // slowFailure is how long a request may take to fail at once. Who waited longer waited for an answer.
 const slowFailure = time.Second
@@ -24,13 +19,13 @@ const slowFailure = time.Second
 type request struct {
 	unit
 	turn int // of its conversation, from 1; 0 of none
-	// What [openai.TTFT] and the others say, or none; setup is of a new connection.
-	ttft, firstAnswer, tpot, e2e, setup int64
-	meanITL                             int64 // 0 without a gap
-	prompt, output                      int   // tokens; 0 where nothing tells
-	shared, cached                      int   // tokens of the prompt: see [Cache]
-	failure                             openai.Reason
-	chunks                              int
+	// Samples, in nanoseconds: what [openai.TTFT] and the others say, not known where there is none, and below 0 what the
+	// request waited that ended before it was there. setup is of a new connection.
+	ttft, firstAnswer, tpot, e2e, setup, meanITL Value
+	prompt, output                               int // tokens; 0 where nothing tells
+	shared, cached                               int // tokens of the prompt: see [Cache]
+	failure                                      openai.Reason
+	chunks                                       int
 	// gaps are the times before each chunk of text, as what is more than the one before, and tokens what each
 	// brought, nil where nothing tells: as varints, since a long run has many millions of them.
 	gaps, tokens []byte
@@ -42,36 +37,36 @@ func newRequest(r *runlog.Request) request {
 	usage := cmp.Or(t.Usage, &openai.Usage{})
 	q := request{
 		unit: unit{due: start, start: start, end: start + int64(took), queued: int64(r.Queued)},
-		turn: r.Turn, shared: r.SharedTokens, tpot: none, setup: none,
-		prompt: cmp.Or(usage.PromptTokens, r.ExpectedTokens), chunks: len(t.Chunks), failure: reasonOf(t),
+		turn: r.Turn, shared: r.SharedTokens, tpot: Unknown(), setup: Unknown(), meanITL: Unknown(),
+		prompt: cmp.Or(usage.PromptTokens, r.ExpectedTokens), chunks: len(t.Chunks), failure: r.Reason(),
 	}
 	if !t.Planned.IsZero() {
 		q.due = t.Planned.UnixNano()
 	}
-	missing := int64(none)
+	missing := Unknown()
 	if waitedInVain(q.failure, took) {
-		missing = ^int64(took)
+		missing = Value(-max(1, took))
 	}
-	q.answered = q.failure == "" || missing != none
-	sample := func(latency time.Duration, ok bool) int64 {
+	q.answered = q.failure == "" || missing.Known()
+	sample := func(latency time.Duration, ok bool) Value {
 		if !ok {
 			return missing
 		}
-		return int64(max(0, latency))
+		return Value(max(0, latency))
 	}
 	q.ttft, q.firstAnswer, q.e2e = sample(openai.TTFT(t)), sample(openai.FirstAnswer(t)), sample(openai.E2E(t))
 	if tpot, ok := openai.TPOT(t); ok {
-		q.tpot = int64(tpot)
+		q.tpot = Value(tpot)
 	}
 	if !t.Reused && t.Phases.Connect > 0 { // it made its own connection
-		q.setup = int64(t.Phases.Resolve + t.Phases.Connect + t.Phases.TLS)
+		q.setup = Value(t.Phases.Resolve + t.Phases.Connect + t.Phases.TLS)
 	}
 	q.output, _ = openai.OutputTokens(t)
 	if usage.CachedTokens != nil {
 		q.cached = min(*usage.CachedTokens, usage.PromptTokens) // no server is believed that claims more
 	}
 	if n := len(t.Chunks) - 1; n > 0 {
-		q.meanITL = int64((t.Chunks[n].At - t.Chunks[0].At) / time.Duration(n))
+		q.meanITL = Value((t.Chunks[n].At - t.Chunks[0].At) / time.Duration(n))
 	}
 	q.keep(t.Chunks)
 	return q
@@ -126,18 +121,10 @@ func (q *request) chunkGaps() iter.Seq2[int64, int64] {
 // token, meets it, as in vLLM. One without any text meets none.
 func (q *request) meets(objectives []openai.Objective) bool {
 	for _, o := range objectives {
-		latency := map[Key]int64{TTFT: q.ttft, TPOT: q.tpot, ITL: q.meanITL, E2E: q.e2e}[o.Measure]
+		latency := map[Key]Value{TTFT: q.ttft, TPOT: q.tpot, ITL: q.meanITL, E2E: q.e2e}[o.Measure]
 		if float64(latency) > o.Limit*perSecond {
 			return false
 		}
 	}
 	return q.chunks > 0
-}
-
-// reasonOf is why a request failed, empty for one that succeeded.
-func reasonOf(t *openai.Trace) openai.Reason {
-	if t.Failure == nil {
-		return ""
-	}
-	return t.Failure.Reason
 }

@@ -11,8 +11,6 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-func unknown() result.Value { return result.Value(math.NaN()) }
-
 var start = time.Date(2026, 3, 4, 5, 6, 7, 0, time.FixedZone("", 8*3600))
 
 // spread is a distribution around a mean, with the percentiles that vLLM's and
@@ -38,8 +36,8 @@ func figures(a runlog.Account, seconds float64) result.Figures {
 		TotalThroughput:      224 * float64(n) / seconds,
 		PeakOutputThroughput: 1234,
 		PeakConcurrency:      128,
-		Goodput:              unknown(),
-		Good:                 unknown(),
+		Goodput:              result.Unknown(),
+		Good:                 result.Unknown(),
 		Distributions: result.Distributions{
 			result.TTFT:           spread(n, 0.5),
 			result.FirstAnswer:    spread(n, 0.5),
@@ -69,11 +67,11 @@ func closed() result.Step {
 			RampUp: 5 * time.Second, Timeout: 2 * time.Minute,
 		},
 		Label: runlog.Label{Short: "128", Long: "128 users", Unit: "users"}, Machines: 1, Percentiles: []float64{90, 99}, Account: account, Stop: runlog.StopRequests,
-		Whole: figures(account, 630.612), Steady: &steady, Joules: unknown(),
+		Whole: figures(account, 630.612), Steady: &steady, Joules: result.Unknown(),
 		Checks: result.Checks{
 			Achieved: 127.6, AchievedWhole: 115.8, AchievedRate: 1.586, ClientLag: 0.00002, MostLag: 0.0015, KernelClock: 1,
 			TokensBy:     map[openai.TokenSource]int{openai.TokensUsage: 930, openai.TokensChunks: 8},
-			CachedTokens: 112, PromptTokens: 22512, CacheKnown: true, ClientCPU: 0.42, Arrivals: unknown(), ArrivalsOff: unknown(),
+			CachedTokens: 112, PromptTokens: 22512, CacheKnown: true, ClientCPU: 0.42, Arrivals: result.Unknown(), ArrivalsOff: result.Unknown(),
 			Trends:  []result.Trend{{Measure: result.TTFT, PerHour: -0.031, PlusMinus: 0.12, Start: result.Value(math.NaN())}},
 			Prompts: result.Prompts{Counted: 938, AimedTokens: 938 * 64, CountedTokens: 938 * 74, TemplateTokens: 10},
 		},
@@ -123,8 +121,8 @@ func nothing() result.Step {
 	return result.Step{
 		Step:  runlog.Step{Index: 2, Started: start, Arrival: runlog.ArrivalBurst, Requests: 3},
 		Label: runlog.Label{Short: "3 at once", Long: "all at once"}, Machines: 1, Account: a, NotSteady: "fewer than 20 requests succeeded",
-		Whole:  result.Figures{Window: result.Window{From: start, To: start.Add(time.Second)}, Account: a, Goodput: unknown(), Good: unknown()},
-		Joules: unknown(), Checks: result.Checks{Arrivals: unknown(), ArrivalsOff: unknown()},
+		Whole:  result.Figures{Window: result.Window{From: start, To: start.Add(time.Second)}, Account: a, Goodput: result.Unknown(), Good: result.Unknown()},
+		Joules: result.Unknown(), Checks: result.Checks{Arrivals: result.Unknown(), ArrivalsOff: result.Unknown()},
 	}
 }
 

@@ -89,7 +89,7 @@ func measuredFigures(m measured, requests int, window result.Window) result.Figu
 	n := int64(account.Succeeded)
 	return result.Figures{
 		Window: window, Account: account, Completed: account.Succeeded, OutputTokens: int64(m.tokens * window.Duration().Seconds()),
-		RequestThroughput: m.qps, OutputThroughput: m.tokens, Goodput: unknown(), Good: unknown(),
+		RequestThroughput: m.qps, OutputThroughput: m.tokens, Goodput: result.Unknown(), Good: result.Unknown(),
 		Distributions: result.Distributions{
 			result.TTFT: lognormal(n, m.ttft, 0.6), result.TPOT: lognormal(n, m.tpot, 0.2),
 			result.ITL: lognormal(n*280, m.tpot*0.97, 0.5), result.E2E: lognormal(n, m.latency, 0.25),
