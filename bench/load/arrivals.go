@@ -80,7 +80,6 @@ func gaps(s runlog.Step, seed uint64) func() float64 {
 	return distuv.Gamma{Alpha: s.Burstiness, Beta: s.Rate * s.Burstiness, Src: source}.Rand
 }
 
-// gapSeed decides the gaps of a step.
 func gapSeed(seed uint64, step int) uint64 {
 	h := sha256.Sum256(fmt.Appendf(nil, "step/%d/%d", seed, step))
 	return binary.BigEndian.Uint64(h[:])

@@ -43,7 +43,6 @@ func Follow(ctx context.Context, cfg Config, leader Leader, watchers ...Watcher)
 	return s.result, err
 }
 
-// following is a machine that is led.
 type following struct {
 	Leader
 	id      string
@@ -93,7 +92,19 @@ func (f *following) run(ctx context.Context) error {
 		}
 		synced <- err
 	}()
-	err = f.steps(leading)
+	for {
+		var now state
+		err = f.wait(leading, func() bool {
+			now = f.state
+			return now.IsEnded || now.Step != nil && now.Step.Index >= f.ready
+		})
+		if err != nil || now.IsEnded {
+			break
+		}
+		if err = s.run(leading, *now.Step); err != nil {
+			break
+		}
+	}
 	_, closing := s.Close()
 	close(over)
 	if err = cmp.Or(<-synced, err, closing); err != nil {
@@ -116,23 +127,6 @@ func (f *following) join(ctx context.Context, found *survey) error {
 			return err
 		}
 		sleepUntil(ctx, time.Now().Add(readyPause))
-	}
-}
-
-// steps runs what the leader orders.
-func (f *following) steps(ctx context.Context) error {
-	for {
-		var now state
-		err := f.wait(ctx, func() bool {
-			now = f.state
-			return now.IsEnded || now.Step != nil && now.Step.Index >= f.ready
-		})
-		if err != nil || now.IsEnded {
-			return err
-		}
-		if err := f.session.run(ctx, *now.Step); err != nil {
-			return err
-		}
 	}
 }
 
@@ -231,7 +225,6 @@ func (f *following) sync(log io.ReaderAt) (isThere bool, err error) {
 	return isRead && now.Have == at+int64(n), nil
 }
 
-// standing is how this machine stands.
 func (f *following) standing() url.Values {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -247,7 +240,6 @@ type refusedError struct{ text string }
 
 func (e *refusedError) Error() string { return "refused: " + e.text }
 
-// ask asks the leader, and reads its answer.
 func (f *following) ask(ctx context.Context, path string, query url.Values, body []byte, into any) error {
 	query.Set("id", f.id)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.URL+path+"?"+query.Encode(), bytes.NewReader(body))

@@ -39,7 +39,6 @@ type Lead struct {
 	withdraw context.CancelCauseFunc // ends the leader's part of the step
 }
 
-// follower is what the leader knows of another machine.
 type follower struct {
 	hello
 	log       *os.File // the copy of its log, nil before all have joined
@@ -67,7 +66,6 @@ func (l *Lead) waitFor(ctx context.Context, done func(f *follower) bool) {
 	})
 }
 
-// gather waits for the other machines.
 func (l *Lead) gather(ctx context.Context) error {
 	joining, cancel := context.WithTimeout(ctx, l.JoinTimeout)
 	defer cancel()
@@ -347,7 +345,6 @@ func (l *Lead) serveSync(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// unpacked is the body of a request.
 func unpacked(r *http.Request) ([]byte, error) {
 	if r.ContentLength == 0 {
 		return nil, nil

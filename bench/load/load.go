@@ -142,7 +142,15 @@ func (s *Session) openLog(context.Context) error {
 	if s.cfg.FolderSuffix != nil {
 		folder += s.cfg.FolderSuffix(run.Model)
 	}
-	if s.result.Folder, err = makeFolder(folder); err != nil {
+	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
+		return fmt.Errorf("making the folder of the results: %w", err)
+	}
+	s.result.Folder, err = folder, os.Mkdir(folder, 0o755)
+	for n := 2; errors.Is(err, fs.ErrExist); n++ { // two runs may begin in one second
+		s.result.Folder = fmt.Sprintf("%s-%d", folder, n)
+		err = os.Mkdir(s.result.Folder, 0o755)
+	}
+	if err != nil {
 		return err
 	}
 	if s.log, err = runlog.Create(rankFolder(s.result.Folder, *run), *run); err != nil {
@@ -160,20 +168,6 @@ func rankFolder(folder string, run runlog.Run) string {
 		return folder
 	}
 	return filepath.Join(folder, fmt.Sprintf("rank-%04d", run.Rank)) // in their order
-}
-
-// makeFolder makes a new folder of that name, or with the first free number after it: two runs may begin in one second.
-func makeFolder(path string) (string, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return "", fmt.Errorf("making the folder of the results: %w", err)
-	}
-	folder := path
-	for n := 2; ; n++ {
-		if err := os.Mkdir(folder, 0o755); !errors.Is(err, fs.ErrExist) {
-			return folder, err
-		}
-		folder = fmt.Sprintf("%s-%d", path, n)
-	}
 }
 
 // Step runs a step and returns the records of the run and the step, also of one that an error ended.

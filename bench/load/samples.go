@@ -176,7 +176,6 @@ func forReport(name string) bool {
 
 func ofExporter(name string) bool { return strings.HasPrefix(name, "accelerator_") }
 
-// page is where metrics are.
 type page struct {
 	url    *url.URL
 	shown  string // the URL as it may be repeated: a query may hold a secret
@@ -249,7 +248,6 @@ func (p *page) read(ctx context.Context) ([]runlog.Series, error) {
 	return all, nil
 }
 
-// get returns the page's metrics by name.
 func (p *page) get(ctx context.Context) (map[string]*dto.MetricFamily, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url.String(), nil)
 	if err != nil {

@@ -135,7 +135,6 @@ func (s *activeStep) run(ctx context.Context, step runlog.Step, source dataset.S
 	return s.end()
 }
 
-// finished is a request that has ended.
 type finished struct {
 	job
 	request *runlog.Request
@@ -239,7 +238,13 @@ func (s *activeStep) openLoop() {
 	}
 }
 
-// closedLoop lets every user send until the sending ends, whatever becomes of its requests.
+func (s *activeStep) users() int { return s.share.part(s.step, s.step.Concurrency) }
+
+// unreachedPause is how long a user waits behind a request that never came as far as the
+// server: the prompts would be used up in no time.
+const unreachedPause = 250 * time.Millisecond
+
+// closedLoop lets every user send one request after the other until the sending ends, whatever becomes of them.
 func (s *activeStep) closedLoop() {
 	for n := range s.users() {
 		n = n*s.share.machines(s.step) + s.share.Rank // of all machines' users
@@ -248,31 +253,21 @@ func (s *activeStep) closedLoop() {
 		if s.sending.Err() != nil {
 			break
 		}
-		s.requests.Go(func() { s.user(first) })
-	}
-}
-
-// users are those of this machine.
-func (s *activeStep) users() int { return s.share.part(s.step, s.step.Concurrency) }
-
-// unreachedPause is how long a user waits behind a request that never came as far as the
-// server: the prompts would be used up in no time.
-const unreachedPause = 250 * time.Millisecond
-
-// user sends one request after the other from the given instant on.
-func (s *activeStep) user(free time.Time) {
-	for s.sending.Err() == nil {
-		j, ok := s.next()
-		if !ok {
-			return
-		}
-		j.planned = free
-		s.admit(&j)
-		var failure *openai.Failure
-		if free, failure = s.request(j); failure != nil && failure.Reason.Unreached() {
-			free = free.Add(unreachedPause)
-			sleepUntil(s.sending, free)
-		}
+		s.requests.Go(func() {
+			for free := first; s.sending.Err() == nil; {
+				j, ok := s.next()
+				if !ok {
+					return
+				}
+				j.planned = free
+				s.admit(&j)
+				var failure *openai.Failure
+				if free, failure = s.request(j); failure != nil && failure.Reason.Unreached() {
+					free = free.Add(unreachedPause)
+					sleepUntil(s.sending, free)
+				}
+			}
+		})
 	}
 }
 
@@ -301,12 +296,37 @@ func (s *activeStep) admit(j *job) {
 	}
 }
 
-// request sends one request when it gets a slot, and returns when it ended and how it failed.
+// request waits for the request that this one continues, and then for a slot, and sends it. It returns when it ended and
+// how it failed, as it does when it is withdrawn meanwhile.
 func (s *activeStep) request(j job) (endedAt time.Time, failure *openai.Failure) {
 	if j.ended != nil {
 		defer j.ended()
 	}
-	queued, err := s.takeSlot(&j)
+	if j.before != nil {
+		select {
+		case <-j.before:
+			if now := time.Now(); now.After(j.planned) {
+				j.planned = now
+			}
+		case <-s.inFlight.Done():
+		}
+	}
+	var err error
+	var queued time.Duration
+	if s.inFlight.Err() != nil || !s.slots.TryAcquire(1) {
+		since := time.Now()
+		err = s.slots.Acquire(s.inFlight, 1) // which fails for what is withdrawn
+		queued = time.Since(since)
+	}
+	if err == nil {
+		now := time.Now().UnixNano()
+		s.meter.FirstSent.CompareAndSwap(0, now)
+		if n := s.meter.InFlight.Add(1); n == int64(s.users()) {
+			s.meter.Reached.CompareAndSwap(0, now)
+		}
+	}
+	s.meter.Queued.Add(-1)
+	s.noteSendingEnded()
 	turns := len(j.prompt.Turns)
 	if err != nil {
 		s.turnsNotSent.Add(int64(max(0, turns-1)))
@@ -329,35 +349,6 @@ func (s *activeStep) request(j job) (endedAt time.Time, failure *openai.Failure)
 func (s *activeStep) freeSlot() {
 	s.meter.InFlight.Add(-1)
 	s.slots.Release(1)
-}
-
-// takeSlot waits for the request that this one continues, and then for a slot. It returns for how long it waited for
-// the slot, and fails when the request is withdrawn meanwhile.
-func (s *activeStep) takeSlot(j *job) (queued time.Duration, err error) {
-	if j.before != nil {
-		select {
-		case <-j.before:
-			if now := time.Now(); now.After(j.planned) {
-				j.planned = now
-			}
-		case <-s.inFlight.Done():
-		}
-	}
-	if s.inFlight.Err() != nil || !s.slots.TryAcquire(1) {
-		since := time.Now()
-		err = s.slots.Acquire(s.inFlight, 1) // which fails for what is withdrawn
-		queued = time.Since(since)
-	}
-	if err == nil {
-		now := time.Now().UnixNano()
-		s.meter.FirstSent.CompareAndSwap(0, now)
-		if n := s.meter.InFlight.Add(1); n == int64(s.users()) {
-			s.meter.Reached.CompareAndSwap(0, now)
-		}
-	}
-	s.meter.Queued.Add(-1)
-	s.noteSendingEnded()
-	return queued, err
 }
 
 // finish completes the record of a request that has ended. Its instants are those of a clock

@@ -38,13 +38,13 @@ func (p *program) addCapacity() {
 }
 
 func (s *capacityFlags) registerRange(c *kingpin.CmdClause) {
-	s.load.requests, s.load.repeat = math.MaxInt32, 1
+	s.load.Requests, s.load.repeat = math.MaxInt32, 1
 	c.Flag("slo", "Objective such as ttft:p90<2s, tpot:p90<100ms, failures<1%; repeatable.").Required().PlaceHolder("SLO").SetValue(appended(&s.search.Objectives, parseSLO))
 	c.Flag("max-concurrency", "Least and most users to try. Default: 1..256.").PlaceHolder("A..B").SetValue(parsed(&s.users, parseRange(true)))
 	c.Flag("request-rate", "Least and most requests per second, in place of users.").PlaceHolder("A..B").SetValue(parsed(&s.rates, parseRange(false)))
 	c.Flag("num-prompts", "Requests of each level. Default: 8 for each user, or five times the p90 of E2E at a rate, and more while that is too short to tell.").
-		PlaceHolder("N").IsSetByUser(&s.load.requestsSet).SetValue(parsed(&s.load.requests, parseCount))
-	c.Flag("duration", "How long each level sends requests, in place of their number.").PlaceHolder("D").DurationVar(&s.load.duration)
+		PlaceHolder("N").IsSetByUser(&s.load.requestsSet).SetValue(parsed(&s.load.Requests, parseCount))
+	c.Flag("duration", "How long each level sends requests, in place of their number.").PlaceHolder("D").DurationVar(&s.load.Duration)
 	c.Flag("precision", "How far off the answer may be; never less than one user.").Default("5%").SetValue(parsed(&s.search.Precision, parseShare(0.1, 50)))
 	c.Flag("repeat", "Number of times at most that a level at the edge is run.").Default("3").SetValue(parsed(&s.search.Repeat, parseCount))
 }
@@ -99,7 +99,7 @@ func (s *capacityFlags) setSearch() error {
 	if !slices.ContainsFunc(s.search.Objectives, func(o openai.Objective) bool { return o.Measure == openai.Failures }) {
 		s.search.Objectives = append(s.search.Objectives, openai.Objective{Measure: openai.Failures, Limit: 0.01})
 	}
-	s.search.Grows = !s.load.requestsSet && s.load.duration == 0
+	s.search.Grows = !s.load.requestsSet && s.load.Duration == 0
 	if s.rates != nil {
 		s.search.Variable, s.search.From, s.search.To = runlog.VariableRequestRate, s.rates[0], s.rates[1]
 		s.load.rates = []float64{s.search.To}
@@ -111,7 +111,7 @@ func (s *capacityFlags) setSearch() error {
 	s.search.Variable, s.search.From, s.search.To = runlog.VariableConcurrency, s.users[0], s.users[1]
 	s.load.users = []int{int(s.search.To)}
 	if !s.load.rampUpSet {
-		s.load.rampUp = time.Duration(s.search.To) * rampUpPerUser
+		s.load.RampUp = time.Duration(s.search.To) * rampUpPerUser
 	}
 	return nil
 }

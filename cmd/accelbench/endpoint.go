@@ -9,11 +9,11 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/config"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
@@ -22,34 +22,33 @@ const apiKeyVariable = "OPENAI_API_KEY"
 
 // endpointFlags say where the endpoint is and how to talk to it.
 type endpointFlags struct {
-	baseURL, host, path, backend string
-	port                         int
-	model, served                string
-	ready                        time.Duration
-	apiKeyFile, httpConfig       string
-	headers                      map[string]string
-	insecure                     bool
-	closes                       bool // --header Connection=close: a connection for each request
+	baseURL, host, path    string
+	port                   int
+	served                 string
+	apiKeyFile, httpConfig string
+	headers                map[string]string
+	insecure               bool
+	closes                 bool // --header Connection=close: a connection for each request
 }
 
-func (e *endpointFlags) register(c *kingpin.CmdClause) {
+func (e *endpointFlags) register(c *kingpin.CmdClause, cfg *load.Config) {
 	e.headers = map[string]string{}
 	c.Flag("base-url", "URL of the server. Default: of --host and --port.").PlaceHolder("URL").StringVar(&e.baseURL)
 	c.Flag("host", "Host of the server.").Default("127.0.0.1").StringVar(&e.host)
 	c.Flag("port", "Port of the server.").Default("8000").IntVar(&e.port)
 	c.Flag("endpoint", "Path of the API. Default: that of --backend.").PlaceHolder("PATH").StringVar(&e.path)
-	c.Flag("backend", "API: vllm, openai (completions), openai-chat.").Default("openai").EnumVar(&e.backend, "vllm", "openai", "openai-chat")
-	c.Flag("model", "Model to request. Default: the server's first.").PlaceHolder("NAME").StringVar(&e.model)
+	c.Flag("backend", "API: vllm, openai (completions), openai-chat.").Default("openai").EnumVar(&cfg.Run.Backend, "vllm", "openai", "openai-chat")
+	c.Flag("model", "Model to request. Default: the server's first.").PlaceHolder("NAME").StringVar(&cfg.Run.Model)
 	c.Flag("served-model-name", "").Hidden().StringVar(&e.served)
 	c.Flag("api-key-file", "File with the key. Default: $OPENAI_API_KEY.").PlaceHolder("FILE").StringVar(&e.apiKeyFile)
 	c.Flag("http-config", "Prometheus' HTTP client configuration.").PlaceHolder("FILE").StringVar(&e.httpConfig)
 	c.Flag("header", "HTTP header to send; repeatable.").PlaceHolder("K=V").StringMapVar(&e.headers)
 	c.Flag("insecure", "Do not verify the server's certificate.").BoolVar(&e.insecure)
-	c.Flag("ready-check-timeout-sec", "").Hidden().Default("0").SetValue(parsed(&e.ready, parseSeconds))
+	c.Flag("ready-check-timeout-sec", "").Hidden().Default("0").SetValue(parsed(&cfg.Ready, parseSeconds))
 }
 
 // address is the base URL and the API: that of the URL's path, else the backend's.
-func (e *endpointFlags) address() (base string, api openai.API, err error) {
+func (e *endpointFlags) address(backend string) (base string, api openai.API, err error) {
 	url := cmp.Or(e.baseURL, "http://"+net.JoinHostPort(e.host, strconv.Itoa(e.port)))
 	u, api, err := openai.ParseEndpoint(strings.TrimRight(url, "/") + e.path)
 	if err != nil {
@@ -58,7 +57,7 @@ func (e *endpointFlags) address() (base string, api openai.API, err error) {
 	if api == "" && e.path != "" {
 		return "", "", usage(fmt.Errorf("--endpoint %s is no path of the API: give /v1/completions or /v1/chat/completions", e.path))
 	}
-	if api == "" && e.backend == "openai-chat" {
+	if api == "" && backend == "openai-chat" {
 		return u.String(), openai.Chat, nil
 	}
 	return u.String(), cmp.Or(api, openai.Completions), nil

@@ -17,20 +17,20 @@ func (p *program) addEvalscope() *runFlags {
 		"What the figures mean differs: docs/accelbench.md.")
 	s := &runFlags{program: p}
 	c.Arg("URL", "Endpoint with its full path.").Required().StringVar(&s.endpoint.baseURL)
-	c.Arg("MODEL", "Model to ask for.").Required().StringVar(&s.endpoint.model)
-	c.Arg("DATASET", "File with the prompts.").Required().StringVar(&s.data.path)
+	c.Arg("MODEL", "Model to ask for.").Required().StringVar(&s.cfg.Run.Model)
+	c.Arg("DATASET", "File with the prompts.").Required().StringVar(&s.cfg.Dataset.Path)
 
-	s.endpoint.backend = "openai-chat"
+	s.cfg.Run.Backend = "openai-chat"
 	s.load.repeat = 1
-	s.data.config.Trace.Second, s.data.config.Trace.Block = 1, 16
-	s.data.config.DisableShuffle = true
+	s.cfg.Dataset.Trace.Second, s.cfg.Dataset.Trace.Block = 1, 16
+	s.cfg.Dataset.DisableShuffle = true
 	s.render.formats = []string{"head", "evalscope", "summary"}
 	c.Flag("parallels", "Users who each wait for their answer; repeatable: a sweep.").Default("1").SetValue(appended(&s.load.users, parseCount))
-	c.Flag("n", "Requests of each step.").Default("1000").SetValue(parsed(&s.load.requests, parseCount))
-	c.Flag("read-timeout", "Timeout of a request in seconds.").Default("30").SetValue(parsed(&s.load.timeout, parseSeconds))
-	c.Flag("dataset", "Kind of the file. Default: as it looks.").PlaceHolder("NAME").StringVar(&s.data.kind)
-	c.Flag("min-prompt-length", "Shorter prompts are left out, in characters.").Default("0").IntVar(&s.data.config.MinPromptLength)
-	c.Flag("max-prompt-length", "Longer prompts are left out, in characters.").Default("256").IntVar(&s.data.config.MaxPromptLength)
+	c.Flag("n", "Requests of each step.").Default("1000").SetValue(parsed(&s.load.Requests, parseCount))
+	c.Flag("read-timeout", "Timeout of a request in seconds.").Default("30").SetValue(parsed(&s.load.Timeout, parseSeconds))
+	c.Flag("dataset", "Kind of the file. Default: as it looks.").PlaceHolder("NAME").StringVar((*string)(&s.cfg.Dataset.Kind))
+	c.Flag("min-prompt-length", "Shorter prompts are left out, in characters.").Default("0").IntVar(&s.cfg.Dataset.MinPromptLength)
+	c.Flag("max-prompt-length", "Longer prompts are left out, in characters.").Default("256").IntVar(&s.cfg.Dataset.MaxPromptLength)
 	c.Flag("max-tokens", "Most tokens of an answer. Default: the server's.").PlaceHolder("N").SetValue(parsed(&s.data.outputLen, parseCount))
 	var stops []string
 	s.ask.members = map[string]json.RawMessage{}
@@ -39,7 +39,7 @@ func (p *program) addEvalscope() *runFlags {
 		s.ask.members["stop"], err = json.Marshal(stops)
 		return err
 	}))
-	s.out.registerRun(c)
+	s.out.registerRun(c, &s.cfg)
 	s.team.register(c)
 	// These change neither load nor figures.
 	ignored := hiddenFlags{values: "tokenizer-path connect-timeout log-every-n-query wandb-api-key name", switches: "debug stream"}

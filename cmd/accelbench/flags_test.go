@@ -286,12 +286,12 @@ func TestLoadsOfEvalscope(t *testing.T) {
 	if _, err := parse(c, strings.Fields("evalscope-perf http://h/v1/chat/completions m d.jsonl --parallels 8 --parallels 16 --n 50 --read-timeout=120 --debug")); err != nil {
 		t.Fatal(err)
 	}
-	steps, err := s.load.steps(false)
+	steps, err := s.load.steps(false, 0)
 	if err != nil || len(steps) != 2 || steps[1].Concurrency != 16 || steps[1].Requests != 50 || steps[1].Timeout != 2*time.Minute {
 		t.Errorf("%+v %v", steps, err)
 	}
-	if s.data.config.MaxPromptLength != 256 || string(s.ask.members["stop"]) != `["\u003c|im_end|\u003e"]` {
-		t.Errorf("prompts to %d characters, stop %s", s.data.config.MaxPromptLength, s.ask.members["stop"])
+	if s.cfg.Dataset.MaxPromptLength != 256 || string(s.ask.members["stop"]) != `["\u003c|im_end|\u003e"]` {
+		t.Errorf("prompts to %d characters, stop %s", s.cfg.Dataset.MaxPromptLength, s.ask.members["stop"])
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
@@ -19,35 +20,30 @@ import (
 
 // outputFlags say where a run's files go and what is shown meanwhile.
 type outputFlags struct {
-	folder           string
-	saveResult       bool
-	appendResult     bool
-	resultDir        string // of vLLM's result files
-	resultName       string
-	metadata         map[string]string
-	quiet            bool
-	webAddress       string
-	exporter, server string
-	exporterHTTP     string // file with the HTTP client's configuration
+	saveResult, appendResult bool
+	resultDir, resultName    string // of vLLM's result files
+	quiet                    bool
+	webAddress               string
+	exporterHTTP             string // file with the HTTP client's configuration
 }
 
-func (o *outputFlags) register(c *kingpin.CmdClause) {
+func (o *outputFlags) register(c *kingpin.CmdClause, cfg *load.Config) {
 	c.Flag("save-result", "Also write vLLM's result file for each step.").BoolVar(&o.saveResult)
 	c.Flag("result-dir", "Folder of vLLM's result files.").Default(".").StringVar(&o.resultDir)
 	c.Flag("result-filename", "").Hidden().StringVar(&o.resultName)
 	c.Flag("append-result", "").Hidden().BoolVar(&o.appendResult)
-	o.metadata = map[string]string{}
-	c.Flag("metadata", "").Hidden().StringMapVar(&o.metadata)
-	o.registerRun(c)
+	cfg.Run.Metadata = map[string]string{}
+	c.Flag("metadata", "").Hidden().StringMapVar(&cfg.Run.Metadata)
+	o.registerRun(c, cfg)
 }
 
 // registerRun adds where a run is kept, what is shown while it goes, and what is sampled beside it.
-func (o *outputFlags) registerRun(c *kingpin.CmdClause) {
-	c.Flag("output", "Folder in which each run makes its own.").Default("results").StringVar(&o.folder)
+func (o *outputFlags) registerRun(c *kingpin.CmdClause, cfg *load.Config) {
+	c.Flag("output", "Folder in which each run makes its own.").Default("results").StringVar(&cfg.Folder)
 	c.Flag("quiet", "Do not show progress.").BoolVar(&o.quiet)
 	c.Flag("web.listen-address", "Serve the run's own metrics at this address.").PlaceHolder("ADDR").StringVar(&o.webAddress)
-	registerExporter(c, "accelerator_exporter's metrics, for the cards.", &o.exporter, &o.exporterHTTP)
-	c.Flag("server-metrics", "The server's metrics, or off. Default: /metrics.").PlaceHolder("URL").StringVar(&o.server)
+	registerExporter(c, "accelerator_exporter's metrics, for the cards.", &cfg.Metrics.Exporter, &o.exporterHTTP)
+	c.Flag("server-metrics", "The server's metrics, or off. Default: /metrics.").PlaceHolder("URL").StringVar(&cfg.Metrics.Server)
 }
 
 // registerExporter adds where accelerator_exporter is, with help, and how to talk to it.

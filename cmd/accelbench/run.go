@@ -27,6 +27,7 @@ const runCommand = "run"
 
 type runFlags struct {
 	*program
+	cfg      load.Config // what is said by one flag alone
 	endpoint endpointFlags
 	load     loadFlags
 	data     dataFlags
@@ -34,8 +35,7 @@ type runFlags struct {
 	out      outputFlags
 	render   renderFlags
 	team     teamFlags
-	slo      []openai.Objective // that each step is judged by
-	ignored  []string           // flags of vLLM's tool without effect
+	ignored  []string // flags of vLLM's tool without effect
 	client   openai.Config
 }
 
@@ -50,18 +50,18 @@ func (p *program) newRunFlags(c *kingpin.CmdClause) *runFlags {
 	s := &runFlags{program: p}
 	s.register(c, s.load.register)
 	c.Flag("slo", "Objective such as ttft:p90<2s; exit code 5 if missed.").
-		PlaceHolder("SLO").SetValue(appended(&s.slo, parseSLO))
+		PlaceHolder("SLO").SetValue(appended(&s.cfg.Run.SLO, parseSLO))
 	return s
 }
 
 // register adds the flags of a run to c, those of its levels by levels.
 func (s *runFlags) register(c *kingpin.CmdClause, levels func(*kingpin.CmdClause)) {
-	s.endpoint.register(c)
+	s.endpoint.register(c, &s.cfg)
 	levels(c)
-	s.load.registerShape(c)
-	s.data.register(c)
-	s.ask.register(c)
-	s.out.register(c)
+	s.load.registerShape(c, &s.cfg)
+	s.data.register(c, &s.cfg)
+	s.ask.register(c, &s.cfg.Ask)
+	s.out.register(c, &s.cfg)
 	s.render.register(c)
 	s.team.register(c)
 	for _, h := range vllmFlags {
@@ -124,54 +124,42 @@ type saver func(r *result.Report) error
 
 // config turns the flags into what to run, and prints which are without effect.
 func (s *runFlags) config() (cfg load.Config, err error) {
-	base, api, err := s.endpoint.address()
-	if err != nil {
+	cfg = s.cfg
+	run := &cfg.Run
+	if run.URL, run.API, err = s.endpoint.address(run.Backend); err != nil {
 		return cfg, usage(err)
 	}
-	if cfg.Dataset, err = s.data.dataset(); err != nil {
+	if err := s.data.complete(&cfg.Dataset, run.BlockSize); err != nil {
 		return cfg, err
 	}
-	cfg.Dataset.API = api
-	if cfg.Steps, err = s.load.steps(cfg.Dataset.Kind == dataset.Replay); err != nil {
+	cfg.Dataset.API = run.API
+	if cfg.Steps, err = s.load.steps(cfg.Dataset.Kind == dataset.Replay, cfg.Ask.IdleTimeout); err != nil {
 		return cfg, usage(err)
 	}
-	if err := cfg.Dataset.Check(); err != nil {
+	if err := cmp.Or(cfg.Dataset.Check(), s.ask.complete(&cfg.Ask, cfg.Dataset)); err != nil {
 		return cfg, usage(err)
 	}
-	if cfg.Ask, err = s.ask.config(cfg.Dataset); err != nil {
-		return cfg, usage(err)
-	}
-	cfg.Ask.IdleTimeout = s.load.idle
-
-	http, err := s.endpoint.http()
-	if err != nil {
+	if cfg.Metrics.HTTP, err = s.endpoint.http(); err != nil {
 		return cfg, err
 	}
-	s.client = openai.Config{BaseURL: base, HTTP: http, KeepAlive: !s.endpoint.closes, UserAgent: "accelbench/" + version.Version}
+	s.client = openai.Config{BaseURL: run.URL, HTTP: cfg.Metrics.HTTP, KeepAlive: !s.endpoint.closes, UserAgent: "accelbench/" + version.Version}
 	if cfg.Endpoint, err = openai.NewClient(s.client); err != nil {
 		return cfg, err
 	}
-	exporterHTTP, err := loadHTTP("--exporter-http-config", s.out.exporterHTTP)
-	if err != nil {
+	if cfg.Metrics.ExporterHTTP, err = loadHTTP("--exporter-http-config", s.out.exporterHTTP); err != nil {
 		return cfg, err
 	}
-	cfg.Metrics = load.Metrics{Exporter: s.out.exporter, ExporterHTTP: exporterHTTP, Server: s.out.server, HTTP: http}
-	cfg.Run = runlog.Run{
-		Version: version.Version, Command: withoutSecrets(s.args), URL: base, API: api, Backend: s.endpoint.backend,
-		Dataset: string(cfg.Dataset.Kind), DatasetPath: cfg.Dataset.Path, Seed: s.load.seed,
-		ReusePrompts: s.data.reuse, BlockSize: s.data.blockSize, Metadata: s.out.metadata,
-		Percentiles: s.render.options.Percentiles, Objectives: s.render.options.Goodput, // for reports that are made again
-	}
-	if err := addObjectives(&cfg, s.slo); err != nil {
+	run.Version, run.Command = version.Version, withoutSecrets(s.args)
+	run.Dataset, run.DatasetPath = string(cfg.Dataset.Kind), cfg.Dataset.Path
+	run.Percentiles, run.Objectives = s.render.options.Percentiles, s.render.options.Goodput // for reports that are made again
+	if err := addObjectives(&cfg, run.SLO); err != nil {
 		return cfg, err
 	}
-	cfg.Run.SLO = s.slo
-	if cfg.Run.Model = s.endpoint.model; s.endpoint.served != "" {
-		cfg.Run.Model, cfg.Run.ModelPath = s.endpoint.served, s.endpoint.model
+	if s.endpoint.served != "" {
+		run.Model, run.ModelPath = s.endpoint.served, run.Model
 	}
-	cfg.Folder = filepath.Join(s.out.folder, time.Now().Format(folderTime))
+	cfg.Folder = filepath.Join(cfg.Folder, time.Now().Format(folderTime))
 	cfg.FolderSuffix = func(model string) string { return "-" + show.FileName(filepath.Base(model), "model") }
-	cfg.Ready = s.endpoint.ready
 	if len(s.ignored) > 0 {
 		fmt.Fprintf(s.stderr, "accelbench: without effect here: %s\n", strings.Join(s.ignored, ", "))
 	}

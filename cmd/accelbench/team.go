@@ -185,7 +185,7 @@ func (s *runFlags) join(ctx context.Context, cfg *load.Config) (follow putter, s
 	if err != nil {
 		return nil, nil, err
 	}
-	id, err := identity(s.Application, s.args, s.data.path)
+	id, err := identity(s.Application, s.args, cfg.Dataset.Path)
 	if err != nil {
 		return nil, nil, err
 	}
