@@ -36,17 +36,40 @@ const (
 
 // Result is how much load the server carries within its objectives, from the steps of a run that searched for it.
 type Result struct {
-	Answer
-	Search *runlog.Capacity
+	Variable string `json:"variable"`
+	// Value is the most load that met the objectives below any that missed them, FailedAt the least that missed
+	// them, and VoidAt the least between the two that could not be judged.
+	Value    Load `json:"value"`
+	FailedAt Load `json:"failed_at"`
+	VoidAt   Load `json:"-"`
+	// AtLeast is true where the server may carry more than Value: no load missed, or the search is not Finished.
+	AtLeast  bool `json:"at_least"`
+	Finished bool `json:"finished"` // no other trial was to come
+	// Low and High are how firm the answer is: all runs at Low and below met the objectives, all at High and
+	// above missed them. They are Value and FailedAt where repeats agree.
+	Low  Load `json:"low"`
+	High Load `json:"high"`
 	// Binding is the name of the objective that FailedAt misses by most, or
 	// [BindingBacklog]; empty without a FailedAt.
-	Binding string
+	Binding string `json:"binding,omitempty"`
 	// Contradiction are two levels of which the higher one has clearly the better figure, so
 	// that the server or the machine was not the same throughout; 0 for none.
-	Contradiction [2]float64
-	Refused       string // how the server refused the requests for what they ask, its own words
-	Gone          bool   // the server did not answer any more
-	report        *result.Report
+	Contradiction [2]float64  `json:"contradiction,omitzero"`
+	Objectives    []Objective `json:"objectives"`
+	Levels        []Level     `json:"levels"` // ascending
+
+	Search  *runlog.Capacity `json:"-"`
+	Refused string           `json:"-"` // how the server refused the requests for what they ask, its own words
+	Gone    bool             `json:"-"` // the server did not answer any more
+	report  *result.Report
+}
+
+// Objective is one of the search's, with its figures at Value and at FailedAt.
+type Objective struct {
+	openai.Objective
+	Value       result.Value `json:"value"`
+	ValueFailed result.Value `json:"value_failed"`
+	AtLeast     bool         `json:"value_failed_at_least,omitempty"` // which falls among those who still waited
 }
 
 // FromReport is nil where nothing was searched for. The same steps give the same answer, be
@@ -56,35 +79,47 @@ func FromReport(r *result.Report) *Result {
 		return nil
 	}
 	search := r.Runs[0].Capacity
-	c := &Result{Search: search, report: r}
 	var trials []Trial
+	var ended error
+	var last *result.Step
 	for i := range r.Steps {
-		s := &r.Steps[i]
-		if err := end(s, search); err != nil {
-			c.Gone = errors.Is(err, ErrGone)
-			if errors.Is(err, ErrRefused) {
-				c.Refused = s.FailedAs[openai.ReasonHTTP4xx]
-			}
+		last = &r.Steps[i]
+		if ended = end(last, search); ended != nil {
 			break
 		}
-		if j := Judge(s, search); !j.Longer {
-			trials = append(trials, Trial{Level: s.Level(), Verdict: j.Verdict, Step: i})
+		if j := Judge(last, search); !j.Longer {
+			trials = append(trials, Trial{Level: last.Level(), Verdict: j.Verdict, Step: i})
 		}
 	}
-	c.Answer = newAnswer(search, trials)
-	if s := c.Shown(c.FailedAt); s != nil {
+	c := newResult(search, trials)
+	c.report, c.Gone = r, errors.Is(ended, ErrGone)
+	if errors.Is(ended, ErrRefused) {
+		c.Refused = last.FailedAs[openai.ReasonHTTP4xx]
+	}
+	value, failed := c.Shown(c.Value), c.Shown(c.FailedAt)
+	if failed != nil {
 		c.Binding = BindingBacklog
-		if worst := Worst(s); worst != nil {
+		if worst := Worst(failed); worst != nil {
 			c.Binding = string(worst.Measure)
 		}
+	}
+	for i, o := range search.Objectives {
+		one := Objective{Objective: o, Value: result.Unknown(), ValueFailed: result.Unknown()}
+		if value != nil {
+			one.Value = value.Objectives[i].Value
+		}
+		if failed != nil {
+			one.ValueFailed, one.AtLeast = failed.Objectives[i].Value, failed.Objectives[i].AtLeast
+		}
+		c.Objectives = append(c.Objectives, one)
 	}
 	c.Contradiction = c.contradiction()
 	return c
 }
 
 // Shown is the step whose figures stand for a level: the last one with its verdict, or else
-// the last. It is nil for a level that was not run, and for 0.
-func (c *Result) Shown(level float64) *result.Step {
+// the last. It is nil for a level that was not run, and for none.
+func (c *Result) Shown(level Load) *result.Step {
 	at := slices.IndexFunc(c.Levels, func(l Level) bool { return l.Level == level })
 	if at < 0 {
 		return nil
@@ -121,7 +156,7 @@ func (c *Result) contradiction() (levels [2]float64) {
 				p := high.Objectives[n]
 				isWorse := o.Value > clearly*p.Value && o.Value-widened*o.Error > p.Value+widened*p.Error
 				if string(o.Measure) == c.Binding && isWorse && low.Steady != nil && high.Steady != nil {
-					levels = [2]float64{lower.Level, higher.Level}
+					levels = [2]float64{float64(lower.Level), float64(higher.Level)}
 				}
 			}
 		}

@@ -24,12 +24,6 @@ type Turn struct {
 	Delay     time.Duration // the thinking time before the turn, without effect before the first
 }
 
-// Conversations say how made conversations look.
-type Conversations struct {
-	Turns Range
-	Delay Delay
-}
-
 // Delay is a thinking time: the mean of an exponential distribution, or always the same.
 type Delay struct {
 	Mean     time.Duration
@@ -89,7 +83,7 @@ func (d Delay) draw(r *rand.Rand) time.Duration {
 // prompt of PrefixLen tokens that all share.
 func (m maker) conversation(i uint64) Prompt {
 	r := m.random("conversation", i)
-	turns := m.cfg.Conversations.Turns
+	turns := m.cfg.Turns
 	p := Prompt{Shared: m.shared("prefix", 0, m.cfg.PrefixLen)}
 	if m.cfg.PrefixLen > 0 {
 		units := m.draw(nil, m.units(m.cfg.PrefixLen), m.random("prefix", 0))
@@ -102,7 +96,7 @@ func (m maker) conversation(i uint64) Prompt {
 		}
 		t.Content = m.text(m.draw(nil, m.units(t.Tokens), r))
 		if n > 0 {
-			t.Delay = m.cfg.Conversations.Delay.draw(r)
+			t.Delay = m.cfg.Delay.draw(r)
 		}
 		p.Turns = append(p.Turns, t)
 	}

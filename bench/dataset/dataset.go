@@ -50,9 +50,10 @@ type Config struct {
 	Words         []string
 	TokensPerWord float64
 	Trace         Trace // how the records of a trace are to be read
-	// Conversations are turns of InputLen tokens behind a system prompt of PrefixLen tokens;
+	// Conversations have Turns of InputLen tokens behind a system prompt of PrefixLen tokens;
 	// of a file they give the thinking time that it leaves out.
-	Conversations Conversations
+	Turns Range
+	Delay Delay
 	// SkipChatTemplate sends custom prompts to the completions API as they are. Else they
 	// go as token ids in the model's chat template, as with vLLM, where ChatTokens is set.
 	SkipChatTemplate bool

@@ -213,7 +213,7 @@ func (s *fileSource) setLengths(ctx context.Context, p *Prompt, answers []string
 			t.MaxTokens, p.Estimated = n, p.Estimated || !counted
 		}
 		if i > 0 && t.Delay == 0 {
-			t.Delay = s.cfg.Conversations.Delay.draw(random(s.cfg.Seed, "delay", uint64(s.at)<<16|uint64(i)))
+			t.Delay = s.cfg.Delay.draw(random(s.cfg.Seed, "delay", uint64(s.at)<<16|uint64(i)))
 		}
 	}
 	if s.cfg.Kind != ShareGPT {
@@ -253,15 +253,28 @@ func (s *fileSource) tokens(ctx context.Context, text string) (n int, counted bo
 	return n, counted
 }
 
-// finish puts the words of the step and the pass before a prompt, and says what others may
-// share with it: of conversations the system prompt, of prompts sent verbatim everything.
+// finish puts the words of the step and the pass before a prompt, and says what others may share with it, one start for
+// each message: of conversations the system prompt, of prompts sent verbatim everything. There is none, and it is
+// counted, where the server does not say how long they are.
 func (s *fileSource) finish(ctx context.Context, p *Prompt) {
 	words := salt(s.cfg.Step, s.pass)
 	if s.cfg.Verbatim {
 		words = salt(s.cfg.Step, 0)
 	}
-	if len(p.Turns) > 0 || s.cfg.Verbatim {
-		p.Shared = s.starts(ctx, words, p)
+	if said := p.said(); len(p.Turns) > 0 || s.cfg.Verbatim {
+		h, tokens := fnv.New64a(), len(strings.Fields(words))
+		_, _ = io.WriteString(h, words)                             // it cannot fail
+		for _, m := range said[:len(said)-max(0, len(p.Turns)-1)] { // an answer is behind the first turn
+			n, counted := s.tokens(ctx, m.Content)
+			if !counted {
+				s.count.SharedUnknown++
+				p.Shared = nil
+				break
+			}
+			tokens += n
+			_, _ = fmt.Fprintf(h, "%s %q ", m.Role, m.Content)
+			p.Shared = append(p.Shared, Shared{ID: h.Sum64(), Tokens: tokens})
+		}
 	}
 	switch {
 	case len(p.Messages) > 0:
@@ -276,25 +289,6 @@ func (s *fileSource) finish(ctx context.Context, p *Prompt) {
 			p.Text, p.Tokens, p.ExpectedTokens = "", ids, len(ids)
 		}
 	}
-}
-
-// starts returns the starts of a prompt behind its salt, one for each of its messages; nil,
-// counted, where the server does not say how long they are.
-func (s *fileSource) starts(ctx context.Context, salt string, p *Prompt) (all []Shared) {
-	said := p.said()
-	h, tokens := fnv.New64a(), len(strings.Fields(salt))
-	_, _ = io.WriteString(h, salt)                              // it cannot fail
-	for _, m := range said[:len(said)-max(0, len(p.Turns)-1)] { // an answer is behind the first turn
-		n, counted := s.tokens(ctx, m.Content)
-		if !counted {
-			s.count.SharedUnknown++
-			return nil
-		}
-		tokens += n
-		_, _ = fmt.Fprintf(h, "%s %q ", m.Role, m.Content)
-		all = append(all, Shared{ID: h.Sum64(), Tokens: tokens})
-	}
-	return all
 }
 
 // salt returns the words before the prompts of a pass, other ones for each: a number whose

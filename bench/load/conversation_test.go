@@ -301,7 +301,7 @@ func TestSessionsOnTheWire(t *testing.T) {
 		return false
 	})))
 	cfg.Run.API, cfg.Steps = openai.Chat, cfg.Steps[:1]
-	cfg.Dataset = dataset.Config{Kind: dataset.MultiTurn, InputLen: 20, OutputLen: 5, Conversations: dataset.Conversations{Turns: dataset.Range{From: 3, To: 3}}}
+	cfg.Dataset = dataset.Config{Kind: dataset.MultiTurn, InputLen: 20, OutputLen: 5, Turns: dataset.Range{From: 3, To: 3}}
 	if result, err := Run(t.Context(), cfg); err != nil || result.Succeeded != 30 {
 		t.Fatalf("%+v %v", result, err)
 	}

@@ -280,7 +280,7 @@ func TestCapacityOverMachines(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			value = capacity.FromReport(report).Value
+			value = float64(capacity.FromReport(report).Value)
 		})
 		return value
 	}

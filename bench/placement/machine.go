@@ -83,7 +83,7 @@ type Verdict struct {
 	Placed *bool  `json:"placed"` // whether it is where it should be, nil where that is not known
 }
 
-// Read makes a machine of the samples of one page.
+// Read makes a machine of the samples of one page, and judges its processes.
 func Read(page []runlog.Series) *Machine {
 	m := &Machine{Nodes: []*Node{}, Cards: []*Card{}, Processes: []*Process{}, Targets: map[string][]CardID{}}
 	for _, s := range page {
@@ -111,12 +111,7 @@ func Read(page []runlog.Series) *Machine {
 			p.cpus, p.mems = parseCPUs(labels["cpus"]), parseCPUs(labels["mems"])
 		}
 	}
-	m.finish()
-	return m
-}
-
-// finish puts each part in order, as one page is to give one text, and judges the processes.
-func (m *Machine) finish() {
+	// Each part in order, as one page is to give one text.
 	slices.SortFunc(m.Nodes, func(a, b *Node) int { return cmp.Compare(a.Number, b.Number) })
 	for _, n := range m.Nodes {
 		for _, peer := range m.Nodes {
@@ -133,6 +128,7 @@ func (m *Machine) finish() {
 		}
 		p.Verdict = m.judge(p)
 	}
+	return m
 }
 
 // parseCPUs reads a list of CPUs or nodes, nil where it is none or was cut.

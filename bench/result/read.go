@@ -92,14 +92,27 @@ type reading struct {
 	ended  int         // logs that have an end
 }
 
-// take adds a record to those of its log, which begins with a run.
+// advice ends the errors of logs that are not one load.
+const advice = "give one run, or several that were one load; accelbench compare sets others side by side"
+
+// take adds a record to those of its log, which begins with a run, or says why it is not one load with those before it.
 func (a *reading) take(rec runlog.Record) error {
 	isOpen := func(step int) bool { // else the line that began it could not be read
 		return a.last != nil && a.last.step.Index == step
 	}
 	switch {
 	case rec.Run != nil:
-		return a.join(*rec.Run)
+		for _, other := range a.report.Runs {
+			switch run := rec.Run; {
+			case other.ID == run.ID:
+				return errors.New("the same run was read before: give it once")
+			case other.Machines != run.Machines || other.Machines > 0 && other.Rank == run.Rank:
+				return fmt.Errorf("it is machine %d of %d, and that of %s is %d of %d: %s", run.Rank, run.Machines, other.Host, other.Rank, other.Machines, advice)
+			case other.Side != run.Side || other.Model != run.Model || other.URL != run.URL || other.API != run.API:
+				return fmt.Errorf("it is of %s, and that of %s of %s: %s", endpointText(run), other.Host, endpointText(&other), advice)
+			}
+		}
+		a.report.Runs, a.last = append(a.report.Runs, *rec.Run), nil
 	case rec.Step != nil:
 		return a.begin(*rec.Step)
 	case rec.RunEnd != nil:
@@ -114,26 +127,6 @@ func (a *reading) take(rec runlog.Record) error {
 	return nil
 }
 
-// advice ends the errors of logs that are not one load.
-const advice = "give one run, or several that were one load; accelbench compare sets others side by side"
-
-// join adds a run, or says why it is not one load with those before it.
-func (a *reading) join(run runlog.Run) error {
-	for _, other := range a.report.Runs {
-		switch {
-		case other.ID == run.ID:
-			return errors.New("the same run was read before: give it once")
-		case other.Machines != run.Machines || other.Machines > 0 && other.Rank == run.Rank:
-			return fmt.Errorf("it is machine %d of %d, and that of %s is %d of %d: %s", run.Rank, run.Machines, other.Host, other.Rank, other.Machines, advice)
-		case other.Side != run.Side || other.Model != run.Model || other.URL != run.URL || other.API != run.API:
-			return fmt.Errorf("it is of %s, and that of %s of %s: %s", endpointText(&run), other.Host, endpointText(&other), advice)
-		}
-	}
-	a.report.Runs, a.last = append(a.report.Runs, run), nil
-	return nil
-}
-
-// endpointText is the model and the endpoint that a run put load on.
 func endpointText(run *runlog.Run) string {
 	text := fmt.Sprintf("%s at %s, API %s", run.Model, run.URL, run.API)
 	if run.Side != "" {

@@ -20,23 +20,6 @@ type Report struct {
 	Percentiles []float64         // that were asked for, in the order given, or 99
 }
 
-// Notes are the warnings about the report as a whole, one sentence each.
-func (r *Report) Notes() []string {
-	var all sentences
-	all.add(!r.Complete, "A log has no end: its run was killed or still goes on, and the requests then in flight are not in the report.")
-	all.add(r.Damaged > 0, "Lines of the logs that could not be read and are not in the report: %d.", r.Damaged)
-	return all
-}
-
-// ClocksWithin is how far the clocks of machines that were led were apart at most, in seconds.
-func (r *Report) ClocksWithin() float64 {
-	within := 0.0
-	for i := range r.Steps {
-		within = max(within, r.Steps[i].ClocksWithin)
-	}
-	return within
-}
-
 // Step is the report of one load level.
 type Step struct {
 	runlog.Step   `json:"load"` // Concurrency, MaxConcurrency, Rate and Requests of all machines

@@ -61,12 +61,9 @@ func objectiveTable(r *result.Report) Table {
 // Missed are the objectives that steps miss, in words.
 func Missed(r *result.Report) []string {
 	var all []string
-	for i := range r.Steps {
-		s := &r.Steps[i]
-		for _, o := range s.Objectives {
-			if len(r.Runs[0].SLO) > 0 && !o.Met() {
-				all = append(all, fmt.Sprintf("%s at %s: %s", objectiveText(o.Objective), s.Label.Long, figureWithUnit(o)))
-			}
+	for _, row := range objectiveTable(r).Rows {
+		if row[3] == "missed" {
+			all = append(all, fmt.Sprintf("%s at %s: %s", row[1], row[0], row[2]))
 		}
 	}
 	return all
@@ -89,7 +86,7 @@ func figureText(o result.ObjectiveResult) string {
 }
 
 // number writes a level or a limit.
-func number(v float64) string { return strconv.FormatFloat(v, 'g', 5, 64) }
+func number[T ~float64](v T) string { return strconv.FormatFloat(float64(v), 'g', 5, 64) }
 
 // objectiveUnit is what an objective and its figure are shown in.
 func objectiveUnit(o openai.Objective) Unit {
@@ -127,7 +124,7 @@ func capacityAnswer(r *result.Report, c *capacity.Result) string {
 		return fmt.Sprintf("carries none: %s missed %s", carried, missText(failed))
 	case c.Value == 0:
 		return "What the server carries is not known: no level was measured to its end"
-	case c.Unfinished:
+	case !c.Finished:
 		return fmt.Sprintf("carries at least %s, as far as it was measured%s; %s", carried, gone, evidence(c))
 	case failed != nil:
 		return fmt.Sprintf("carries %s; %s miss %s; %s", carried, number(c.FailedAt), missText(failed), evidence(c))
@@ -138,15 +135,15 @@ func capacityAnswer(r *result.Report, c *capacity.Result) string {
 }
 
 // levelTitle is a level in words: "37 users", "24 conversations", "4.2 requests/s".
-func levelTitle(r *result.Report, level float64) string {
+func levelTitle(r *result.Report, level capacity.Load) string {
 	s := &r.Steps[0]
-	return s.At(level).Label(s.Conversations > 0).Long
+	return s.At(float64(level)).Label(s.Conversations > 0).Long
 }
 
 // firmness says between which levels the answer lies where runs or levels contradict each other: " (8 to 12: …)".
 func firmness(r *result.Report, c *capacity.Result) string {
-	low, high := c.Low, cmp.Or(c.High, c.Search.To)
-	if worse, better := c.Contradiction[0], c.Contradiction[1]; better > 0 {
+	low, high := c.Low, cmp.Or(c.High, capacity.Load(c.Search.To))
+	if worse, better := capacity.Load(c.Contradiction[0]), capacity.Load(c.Contradiction[1]); better > 0 {
 		return fmt.Sprintf(" (%s to %s: %s had better figures than %s, so the server or the machine changed meanwhile)",
 			number(min(low, worse)), number(max(c.Value, better)), levelTitle(r, better), number(worse))
 	}
@@ -190,49 +187,4 @@ func missText(s *result.Step) string {
 		return fmt.Sprintf("%s (> %.4g %s of %s)", most.Label(), value, unit.symbol, limit)
 	}
 	return fmt.Sprintf("%s (%.4g %s of %s)", most.Label(), value, unit.symbol, limit)
-}
-
-// jsonCapacity is the answer as report.json has it.
-type jsonCapacity struct {
-	Variable      string           `json:"variable"`
-	Value         result.Value     `json:"value"`
-	FailedAt      result.Value     `json:"failed_at"`
-	AtLeast       bool             `json:"at_least"`
-	Finished      bool             `json:"finished"`
-	Low           result.Value     `json:"low"`  // all runs up to it met the objectives
-	High          result.Value     `json:"high"` // all runs from it on missed them
-	Binding       string           `json:"binding,omitempty"`
-	Contradiction [2]float64       `json:"contradiction,omitzero"` // two levels, of which the higher one has clearly the better figures
-	Objectives    []jsonObjective  `json:"objectives"`
-	Levels        []capacity.Level `json:"levels"`
-}
-
-type jsonObjective struct {
-	openai.Objective
-	Value       result.Value `json:"value"`
-	ValueFailed result.Value `json:"value_failed"`
-	AtLeast     bool         `json:"value_failed_at_least,omitempty"` // which falls among those who still waited
-}
-
-// newJSONCapacity is nil where no capacity was searched for.
-func newJSONCapacity(c *capacity.Result) *jsonCapacity {
-	if c == nil {
-		return nil
-	}
-	value := func(level float64) result.Value { return result.Value(nonZero(level)) }
-	out := &jsonCapacity{
-		Variable: c.Search.Variable, Value: value(c.Value), FailedAt: value(c.FailedAt), AtLeast: c.AtLeast, Low: value(c.Low), High: value(c.High),
-		Finished: !c.Unfinished, Binding: c.Binding, Contradiction: c.Contradiction, Levels: c.Levels,
-	}
-	for i, o := range c.Search.Objectives {
-		figure := func(level float64) result.ObjectiveResult {
-			if s := c.Shown(level); s != nil {
-				return s.Objectives[i]
-			}
-			return result.ObjectiveResult{Value: value(0)}
-		}
-		failed := figure(c.FailedAt)
-		out.Objectives = append(out.Objectives, jsonObjective{o, figure(c.Value).Value, failed.Value, failed.AtLeast})
-	}
-	return out
 }

@@ -19,7 +19,7 @@ type jsonReport struct {
 	Complete   bool              `json:"complete"`
 	Damaged    int               `json:"damaged_lines"`
 	Objectives runlog.Objectives `json:"objectives,omitempty"`
-	Capacity   *jsonCapacity     `json:"capacity,omitempty"`
+	Capacity   *capacity.Result  `json:"capacity,omitempty"`
 	Runs       []runlog.Run      `json:"runs"`
 	Steps      []jsonStep        `json:"steps"`
 	NotRun     []string          `json:"not_run"`
@@ -56,7 +56,7 @@ func newJSONStep(s *result.Step, isJudged bool) jsonStep {
 func JSON(w io.Writer, r *result.Report) error {
 	j := jsonReport{
 		Schema: jsonSchema, Program: "accelbench", Complete: r.Complete, Damaged: r.Damaged,
-		Objectives: r.Objectives, Capacity: newJSONCapacity(capacity.FromReport(r)), Runs: r.Runs,
+		Objectives: r.Objectives, Capacity: capacity.FromReport(r), Runs: r.Runs,
 		Steps: make([]jsonStep, len(r.Steps)), NotRun: append([]string{}, r.NotRun...),
 	}
 	for i := range r.Steps {

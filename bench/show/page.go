@@ -36,7 +36,7 @@ func Page(w io.Writer, r *result.Report) error {
 		Title: Clean("Load test of " + r.Runs[0].Model), Headings: headings(r), Good: r.Objectives.String(),
 		Answer: Answer(r), Warnings: warnings(r), Pictures: Pictures(r),
 		Tables: withRows(
-			levelTable(r), objectiveTable(r), summaryTable(r), sweepTable(r, "Steady part", steadyPart, windowKeys(r)), failureTable(r),
+			levelTable(r), objectiveTable(r), summaryTable(r), sweepTable(r, "Steady part", func(s *result.Step) *result.Figures { return s.Steady }, windowKeys(r)), failureTable(r),
 		),
 	}
 	for i := range r.Runs {

@@ -138,7 +138,7 @@ func (p *Picture) plot(n panel) (*plot.Plot, error) {
 		return q, nil
 	}
 
-	carried := p.capacity.Value
+	carried := float64(p.capacity.Value)
 	line, err := plotter.NewLine(plotter.XYs{{X: carried, Y: 0}, {X: carried, Y: q.Y.Max}})
 	if err != nil {
 		return nil, err

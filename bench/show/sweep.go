@@ -22,8 +22,6 @@ func tablePercentiles(asked []float64) []float64 {
 
 func wholePart(s *result.Step) *result.Figures { return &s.Whole }
 
-func steadyPart(s *result.Step) *result.Figures { return s.Steady }
-
 // summaryTable has the figures to look at first.
 func summaryTable(r *result.Report) Table {
 	keys := append([]string{"attempted", "failure_ratio"}, windowKeys(r)...)
@@ -69,49 +67,35 @@ func Answer(r *result.Report) string {
 	if c := capacity.FromReport(r); c != nil {
 		return capacityAnswer(r, c)
 	}
-	return endText(r) + sweepAnswer(r)
-}
-
-// endText says how a run ended that a failure ended early, empty for any other.
-func endText(r *result.Report) string {
+	ended := "" // how, where a failure ended the run early
 	last := &r.Steps[len(r.Steps)-1]
 	switch a := &last.Account; last.Stop {
 	case runlog.StopUnreachable:
 		unreached := a.Failed[openai.ReasonConnect] + a.Failed[openai.ReasonDNS] + a.Failed[openai.ReasonTLS]
-		return fmt.Sprintf("The run ended early: the server could not be reached after %d requests. ",
-			a.Attempted-a.Canceled-unreached)
+		ended = fmt.Sprintf("The run ended early: the server could not be reached after %d requests. ", a.Attempted-a.Canceled-unreached)
 	case runlog.StopFailureRatio:
-		return fmt.Sprintf("The run ended early: %d of %d requests failed at %s. ",
-			a.Failures(), a.Attempted-a.Canceled, last.Label.Long)
+		ended = fmt.Sprintf("The run ended early: %d of %d requests failed at %s. ", a.Failures(), a.Attempted-a.Canceled, last.Label.Long)
 	}
-	return ""
-}
-
-// sweepAnswer is that of a run that searched for nothing.
-func sweepAnswer(r *result.Report) string {
 	steps := slices.DeleteFunc(byLoad(r.Steps), func(s result.Step) bool { return s.Account.Succeeded == 0 })
+	missed := slices.IndexFunc(steps, func(s result.Step) bool {
+		return s.Overloaded() || !(s.Whole.GoodRatio() >= minGoodShare)
+	})
 	switch failures := failureTable(r).Rows; {
 	case len(steps) == 0 && len(failures) == 0:
-		return "No request succeeded."
+		return ended + "No request succeeded."
 	case len(steps) == 0:
-		return fmt.Sprintf("No request succeeded. The first failure was %s: %s", failures[0][1], failures[0][3])
+		return fmt.Sprintf("%sNo request succeeded. The first failure was %s: %s", ended, failures[0][1], failures[0][3])
 	case len(r.Objectives) == 0:
 		peak := slices.MaxFunc(steps, func(a, b result.Step) int {
 			return cmp.Compare(a.Whole.OutputThroughput, b.Whole.OutputThroughput)
 		})
-		return fmt.Sprintf("Most output: %s.", outcome(&peak))
+		return fmt.Sprintf("%sMost output: %s.", ended, outcome(&peak))
+	case missed == 0:
+		return fmt.Sprintf("%sNo load met the objectives, not even %s.", ended, outcome(&steps[0]))
+	case missed < 0:
+		return fmt.Sprintf("%sEvery load met the objectives, up to %s. A higher load may do so too.", ended, outcome(&steps[len(steps)-1]))
 	}
-
-	missed := slices.IndexFunc(steps, func(s result.Step) bool {
-		return s.Overloaded() || !(s.Whole.GoodRatio() >= minGoodShare)
-	})
-	switch missed {
-	case 0:
-		return fmt.Sprintf("No load met the objectives, not even %s.", outcome(&steps[0]))
-	case -1:
-		return fmt.Sprintf("Every load met the objectives, up to %s. A higher load may do so too.", outcome(&steps[len(steps)-1]))
-	}
-	return fmt.Sprintf("The objectives were met up to %s, and not at %s.", outcome(&steps[missed-1]), steps[missed].Label.Long)
+	return fmt.Sprintf("%sThe objectives were met up to %s, and not at %s.", ended, outcome(&steps[missed-1]), steps[missed].Label.Long)
 }
 
 // outcome is a load, what it brought, and what a user saw of it.

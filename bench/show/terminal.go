@@ -39,7 +39,15 @@ func Print(w io.Writer, format string, r *result.Report, metrics []string) error
 		case "evalscope":
 			l.evalscope(s)
 		case "checks":
-			l.checks(s)
+			v := newStepView(s)
+			l.line("\nChecks, %s", v.Heading)
+			for _, text := range v.Facts {
+				l.line("  %s", text)
+			}
+			for _, t := range v.Tables {
+				l.table(t)
+			}
+			l.warnings(v.Warnings)
 		}
 	}
 	_, err := io.WriteString(w, l.String())
@@ -53,7 +61,8 @@ func headings(r *result.Report) []string {
 		run := &r.Runs[i]
 		from := run.Host
 		if run.Machines > 0 {
-			from = fmt.Sprintf("%d machines, clocks within %.2g ms,", run.Machines, 1e3*r.ClocksWithin())
+			within := slices.MaxFunc(r.Steps, func(a, b result.Step) int { return cmp.Compare(a.ClocksWithin, b.ClocksWithin) }).ClocksWithin
+			from = fmt.Sprintf("%d machines, clocks within %.2g ms,", run.Machines, 1e3*within)
 		}
 		all = append(all, Clean(fmt.Sprintf("%s at %s (%s), %s, from %s on %s, accelbench %s", run.Model, run.URL, run.API,
 			strings.TrimSpace(run.Dataset+" "+run.DatasetPath), from, run.Started.Format(time.DateTime), run.Version)))
@@ -86,19 +95,6 @@ func (l *lines) summary(r *result.Report) {
 	l.line("\n%s", Answer(r))
 }
 
-// checks writes what says how far the figures of a step can be trusted.
-func (l *lines) checks(s *result.Step) {
-	v := newStepView(s)
-	l.line("\nChecks, %s", v.Heading)
-	for _, text := range v.Facts {
-		l.line("  %s", text)
-	}
-	for _, t := range v.Tables {
-		l.table(t)
-	}
-	l.warnings(v.Warnings)
-}
-
 func (l *lines) warnings(all []string) {
 	if len(all) > 0 {
 		l.line("")
@@ -114,7 +110,13 @@ var figuresIn = regexp.MustCompile(`\b[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?(?:[nµm]?
 // warnings are those of the report, then those of its steps. Of those that differ only in figures there is the last,
 // behind the names of all steps that have one.
 func warnings(r *result.Report) []string {
-	all := r.Notes()
+	var all []string
+	if !r.Complete {
+		all = append(all, "A log has no end: its run was killed or still goes on, and the requests then in flight are not in the report.")
+	}
+	if r.Damaged > 0 {
+		all = append(all, fmt.Sprintf("Lines of the logs that could not be read and are not in the report: %d.", r.Damaged))
+	}
 	if len(r.NotRun) > 0 {
 		all = append(all, Clean(fmt.Sprintf("Steps that were not run: %s.", strings.Join(r.NotRun, ", "))))
 	}

@@ -111,7 +111,7 @@ func TestLoadsOfVLLM(t *testing.T) {
 		{"--backend openai-chat --dataset-name multi_turn --multi-turn-input-len 9 --multi-turn-prefix-len 7 --random-output-len 8 --max-concurrency 100 --multi-turn-num-turns 2-8 --multi-turn-delay constant:5s", putOn{
 			[]runlog.Step{closed(100)}, openai.Chat, of(func(c *dataset.Config) {
 				c.Kind, c.InputLen, c.PrefixLen, c.OutputLen = dataset.MultiTurn, 9, 7, 8
-				c.Conversations = dataset.Conversations{Turns: dataset.Range{From: 2, To: 8}, Delay: dataset.Delay{Mean: 5 * time.Second, Constant: true}}
+				c.Turns, c.Delay = dataset.Range{From: 2, To: 8}, dataset.Delay{Mean: 5 * time.Second, Constant: true}
 			}), full,
 		}},
 		{"--random-cache-hit 60% --max-concurrency 100", putOn{[]runlog.Step{closed(100)}, openai.Completions, of(func(c *dataset.Config) {
@@ -138,8 +138,8 @@ func TestLoadsOfVLLM(t *testing.T) {
 			tt.want.Dataset.Trace = dataset.Trace{Second: 1, Block: 16}
 		}
 		tt.want.Dataset.Trace.Speed = 1
-		if tt.want.Dataset.Conversations.Turns.To == 0 {
-			tt.want.Dataset.Conversations.Turns = dataset.Range{From: 4, To: 4}
+		if tt.want.Dataset.Turns.To == 0 {
+			tt.want.Dataset.Turns = dataset.Range{From: 4, To: 4}
 		}
 		if tt.want.Dataset.NumPrefixes == 0 {
 			tt.want.Dataset.NumPrefixes = 10
