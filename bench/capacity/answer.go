@@ -27,8 +27,7 @@ const (
 	leastAnswers = 5
 	mostAnswers  = 40
 	mostTime     = 10 * time.Minute
-	// Of n random arrivals the rate is only right within 2/√n (95 %), and near the edge latencies
-	// change about twice as much as the rate.
+	// Of n random arrivals the rate is right within 2/√n (95 %); near the edge latencies change twice as much.
 	arrivalNoise = 2
 	sensitivity  = 2
 	beside       = 1.3 // times a rate
@@ -72,8 +71,7 @@ type Objective struct {
 	AtLeast     bool         `json:"value_failed_at_least,omitempty"` // which falls among those who still waited
 }
 
-// FromReport is nil where nothing was searched for. The same steps give the same answer, be
-// they just run or read from a log.
+// FromReport is nil where nothing was searched for. Steps give the same answer just run and read from a log.
 func FromReport(r *result.Report) *Result {
 	if len(r.Runs) > 1 && r.Runs[0].Machines == 0 || r.Runs[0].Capacity == nil {
 		return nil
@@ -257,8 +255,7 @@ func Judge(s *result.Step, search *runlog.Capacity) Judgement {
 	return Judgement{Verdict: Met}
 }
 
-// isNear reports whether a figure is so close to its limit, for how far off it may be, that a
-// longer step could say another thing.
+// isNear reports whether a figure is so close to its limit that a longer step could say another thing.
 func isNear(o result.ObjectiveResult, noise, precision float64) bool {
 	if !o.Error.Known() { // too few samples for an interval
 		return math.Abs(float64(o.Value)-o.Limit) <= o.Limit/2

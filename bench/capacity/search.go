@@ -137,8 +137,7 @@ func newResult(c *runlog.Capacity, tried []Trial) *Result {
 	return a
 }
 
-// levelsOf are those that were tried, ascending, each with the verdict of the majority of up
-// to repeat runs: a tie misses.
+// levelsOf are those that were tried, ascending, by the majority of up to repeat runs each: a tie misses.
 func levelsOf(tried []Trial, repeat int) []Level {
 	tried = slices.Clone(tried)
 	slices.SortStableFunc(tried, func(a, b Trial) int { return cmp.Compare(a.Level, b.Level) })

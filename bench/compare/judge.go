@@ -173,8 +173,7 @@ type Gate struct {
 
 var gateForm = regexp.MustCompile(`^(ttft|tpot|itl|e2el):p([0-9.]+)>([0-9.]+)%$|^failures>([0-9.]+)%$`)
 
-// ParseGate reads a percentile of a latency and how much greater it may be (ttft:p90>5%), or by how many points the share
-// of failures may be (failures>0.1%).
+// ParseGate reads how much greater a percentile may be (ttft:p90>5%), or by how many points failures may be (failures>0.1%).
 func ParseGate(text string) (Gate, error) {
 	wrong := fmt.Errorf("%q: want ttft, tpot, itl or e2el, a percentile and by how much it may grow, such as ttft:p90>5%%, or failures>0.1%%", text)
 	parts := gateForm.FindStringSubmatch(strings.ReplaceAll(text, " ", ""))
@@ -195,7 +194,6 @@ func ParseGate(text string) (Gate, error) {
 	return g, nil
 }
 
-// metric is the key of the gate's column.
 func (g Gate) metric() string {
 	if g.Measure == openai.Failures {
 		return "failure_ratio"

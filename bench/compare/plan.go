@@ -175,8 +175,7 @@ func (p *Plan) turn(ctx context.Context, t Turn, client *openai.Client, subreape
 	return p.Measure(ctx, t)
 }
 
-// startServer runs a command that prints to logFile, which only the user may read: it may hold keys. It must be stopped,
-// also when it has ended itself.
+// startServer runs a command, which must be stopped also when it has ended. Only the user may read its log: it may hold keys.
 func startServer(subreaper *process.Subreaper, argv []string, logFile string) (*process.Child, error) {
 	path, err := process.LookPath(argv[0])
 	if err != nil {

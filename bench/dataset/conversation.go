@@ -103,8 +103,7 @@ func (m maker) conversation(i uint64) Prompt {
 	return p
 }
 
-// conversationLine is a record of a file of conversations: ShareGPT's, messages as the
-// API has them, or one turn of a session.
+// conversationLine is a record of a file: ShareGPT's, messages as the API has them, or one turn of a session.
 type conversationLine struct {
 	Conversations []struct {
 		From  string `json:"from"`
@@ -134,8 +133,7 @@ type conversationReader struct {
 	records  int            // until now
 	sessions map[string]int // where the conversation of a session is in all
 	all      []Record
-	// wholes are the hashes of all messages of a record, starts those of its first ones,
-	// each with the record's number.
+	// Records by the hashes of all their messages, and of their first ones.
 	wholes, starts map[uint64]int
 }
 

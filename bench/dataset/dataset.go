@@ -114,8 +114,7 @@ type Prompt struct {
 	Turns []Turn
 	// Shared are the starts of the prompt that others may have too, from the shortest on.
 	Shared []Shared
-	// ID names a request of a trace, and After the one that it continues, empty for none;
-	// those of one session have one name.
+	// ID names a request of a trace, or its session, and After the one that it continues; empty for none.
 	ID, After string
 }
 
@@ -127,8 +126,7 @@ type Shared struct {
 
 // Source gives out prompts one after the other. It is used by one goroutine at a time.
 type Source interface {
-	// Next returns the next prompt, or io.EOF when there are no more: a trace ends, and with
-	// [Config.NoOversample] any file.
+	// Next returns io.EOF at the end of a trace, and with [Config.NoOversample] of any file.
 	Next(ctx context.Context) (Prompt, error)
 	// Count is what was given out and skipped since the last call of Count.
 	Count() runlog.DatasetCount

@@ -230,7 +230,6 @@ func (s *fileSource) setLengths(ctx context.Context, p *Prompt, answers []string
 	return question >= minTurn && question <= maxQuestion && question+p.MaxTokens <= maxExchange
 }
 
-// said are all messages of a prompt, those of the user's turns among them.
 func (p *Prompt) said() []openai.Message {
 	all := slices.Clone(p.Messages)
 	if p.Text != "" {

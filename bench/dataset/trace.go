@@ -32,7 +32,6 @@ var trace = kind{name: Replay, keys: []string{"timestamp"}, open: func(cfg Confi
 	return s
 }}
 
-// row is a request of a trace.
 type row struct {
 	at            float64 // timestamp in its unit
 	input, output int     // tokens; no output where none was recorded
@@ -183,8 +182,7 @@ type traceSource struct {
 
 func (s *traceSource) Close() { s.stop() }
 
-// Next leaves out, and counts, requests that failed and those without a length of their
-// answer, which would run to the model's.
+// Next leaves out, and counts, requests that failed and those whose answers have no length.
 func (s *traceSource) Next(ctx context.Context) (Prompt, error) {
 	for ctx.Err() == nil {
 		r, err, more := s.next()

@@ -18,8 +18,7 @@ import (
 const never = 100 * 365 * 24 * time.Hour
 
 // newPacer returns what gives the instant at which each request of an open loop is due, since the start of the step.
-// As in vLLM's benchmarks/serve.py, random gaps are scaled so that n requests take n/rate, or those of a duration
-// that long.
+// As in vLLM's benchmarks/serve.py, random gaps are scaled so that n requests take n/rate, or the step's duration.
 func newPacer(s runlog.Step, seed uint64) func(*dataset.Prompt) time.Duration {
 	ramp := s.RampUp.Seconds()
 	switch s.Arrival {

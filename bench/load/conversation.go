@@ -51,7 +51,6 @@ func (s *activeStep) converse(j job, queued time.Duration) (endedAt time.Time, f
 	return endedAt, nil
 }
 
-// afterTurn takes the answer into the conversation.
 func (j *job) afterTurn(t *openai.Trace) {
 	j.count = runlog.DatasetCount{} // which was of the first turn
 	j.prompt.Messages = append(j.prompt.Messages, openai.Message{Role: "assistant", Content: t.Answer})

@@ -38,7 +38,7 @@ func Follow(ctx context.Context, cfg Config, leader Leader, watchers ...Watcher)
 		s.clock = newClock(leader.Clock())
 	}
 	f := &following{Leader: leader, id: openai.NewRequestID(), session: s, own: *s.clock, piece: make([]byte, maxPiece), zip: gzip.NewWriter(nil)}
-	s.team = f
+	s.team, s.share = f, leader.Share
 	err := f.run(ctx)
 	return s.result, err
 }
@@ -130,15 +130,12 @@ func (f *following) join(ctx context.Context, found *survey) error {
 	}
 }
 
-func (f *following) share() Share { return f.Share }
-
 func (f *following) announce(step runlog.Step) {
 	f.update(func() { f.step, f.withdraw = step.Index, nil })
 }
 
 func (f *following) begin(ctx context.Context, step *runlog.Step, m *Meter, withdraw context.CancelCauseFunc) error {
-	// This machine's clock is held against the leader's as NTP does: by the shortest of several round trips, of which
-	// either way may have taken all.
+	// As NTP does, by the shortest of several round trips, of which either way may have taken all.
 	const tries = 10
 	for range tries {
 		var now state
@@ -164,10 +161,6 @@ func (f *following) begin(ctx context.Context, step *runlog.Step, m *Meter, with
 	}
 	return nil
 }
-
-func (f *following) others() runlog.Account { return runlog.Account{} }
-
-func (f *following) end(context.Context, *runlog.StepEnd) []runlog.Record { return nil }
 
 // keepInStep tells the leader how this machine stands and sends its log, until over is closed and all of it is there. It
 // fails where the leader is silent for too long, or does not want this machine.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -147,13 +148,6 @@ func (l *Lead) stopAll(why runlog.Stop) {
 	}
 }
 
-func (l *Lead) share() Share {
-	if l.Machines < 2 {
-		return Share{}
-	}
-	return Share{Machines: l.Machines}
-}
-
 func (l *Lead) announce(step runlog.Step) {
 	step.MaxFailureRatio = 0 // which the leader judges over all
 	l.update(func() {
@@ -180,6 +174,7 @@ func (l *Lead) begin(ctx context.Context, step *runlog.Step, _ *Meter, withdraw 
 	return nil
 }
 
+// others is what became of the requests of the other machines in this step.
 func (l *Lead) others() (all runlog.Account) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,6 +184,8 @@ func (l *Lead) others() (all runlog.Account) {
 	return all
 }
 
+// end waits until the step has ended on all machines. It changes why it stopped where they say so, and returns their
+// records of it, each machine's behind its run.
 func (l *Lead) end(ctx context.Context, end *runlog.StepEnd) (records []runlog.Record) {
 	if end.Stop.Early() {
 		l.update(func() { l.stopAll(end.Stop) })
@@ -285,10 +282,15 @@ func (l *Lead) serveJoin(w http.ResponseWriter, r *http.Request) {
 			why = fmt.Sprintf("of %d is none of the leader's %d", h.Machines, l.Machines)
 		case at >= 0 && l.followers[at].ID != h.ID:
 			why = "has joined before: give each machine a --rank of its own"
-		case h.Identity.difference(l.Identity) != "":
-			why = fmt.Sprintf("has another %s than the leader", h.Identity.difference(l.Identity))
 		case at < 0:
-			l.followers = append(l.followers, &follower{hello: h})
+			for _, name := range slices.Concat(slices.Collect(maps.Keys(h.Identity)), slices.Collect(maps.Keys(l.Identity))) {
+				if h.Identity[name] != l.Identity[name] {
+					why = fmt.Sprintf("has another %s than the leader", name)
+				}
+			}
+			if why == "" {
+				l.followers = append(l.followers, &follower{hello: h})
+			}
 		}
 	})
 	if why != "" {
@@ -300,10 +302,16 @@ func (l *Lead) serveJoin(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveSync takes how a machine stands and the whole lines of a piece of its log, where it continues what is there, and
-// answers how the load stands.
+// serveSync takes how a machine stands and a piece of its log that continues what is there, and answers how the load stands.
 func (l *Lead) serveSync(w http.ResponseWriter, r *http.Request) {
-	piece, err := unpacked(r)
+	var piece []byte
+	var err error
+	if r.ContentLength != 0 {
+		var unzip *gzip.Reader
+		if unzip, err = gzip.NewReader(io.LimitReader(r.Body, maxPiece)); err == nil {
+			piece, err = io.ReadAll(io.LimitReader(unzip, maxPiece))
+		}
+	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -343,15 +351,4 @@ func (l *Lead) serveSync(w http.ResponseWriter, r *http.Request) {
 	default:
 		answer(w, now)
 	}
-}
-
-func unpacked(r *http.Request) ([]byte, error) {
-	if r.ContentLength == 0 {
-		return nil, nil
-	}
-	unzip, err := gzip.NewReader(io.LimitReader(r.Body, maxPiece))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(io.LimitReader(unzip, maxPiece))
 }

@@ -10,6 +10,7 @@ package load
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -58,6 +59,7 @@ type Session struct {
 	blockSize   int // of the server's prefix cache, 0 where its metrics do not say
 	team        team
 	lead        *Lead // the team, where this machine leads
+	share       Share
 
 	keeps    bool            // the caller of Step wants records; the lead's mu is held to write it
 	mu       sync.Mutex      // samples come beside requests
@@ -70,7 +72,9 @@ type Session struct {
 func Open(ctx context.Context, cfg Config, watchers ...Watcher) (*Session, error) {
 	s := newSession(cfg, watchers)
 	s.lead = cmp.Or(cfg.Lead, new(Lead))
-	s.team = s.lead
+	if s.team = s.lead; s.lead.Machines > 1 {
+		s.share.Machines = s.lead.Machines
+	}
 	for _, check := range []func(context.Context) error{s.checkModels, s.openSources, s.prepareDataset, s.checkLoad, s.lead.gather, s.openLog} {
 		if err := check(ctx); err != nil {
 			return s, err
@@ -133,7 +137,7 @@ func (s *Session) openLog(context.Context) error {
 	run := &s.cfg.Run
 	run.Schema, run.ID = runlog.Schema, fmt.Sprintf("%016x", rand.Uint64())
 	run.Started, run.Host, run.GOMAXPROCS = s.clock.logged, host, runtime.GOMAXPROCS(0)
-	run.Rank, run.Machines = s.team.share().Rank, s.team.share().Machines
+	run.Rank, run.Machines = s.share.Rank, s.share.Machines
 	run.Steps = nil
 	for _, step := range s.cfg.Steps {
 		run.Steps = append(run.Steps, step.Label(false).Short)
@@ -162,7 +166,6 @@ func (s *Session) openLog(context.Context) error {
 	return nil
 }
 
-// rankFolder is where in a folder of results the log of a machine is.
 func rankFolder(folder string, run runlog.Run) string {
 	if run.Machines == 0 {
 		return folder
@@ -219,8 +222,11 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 		w.StepStarted(step, &meter)
 	}
 	r := s.newStep(step, &meter)
-	r.seed, r.others = gapSeed(s.cfg.Run.Seed, step.Index), s.team.others
-	if s.team.share() != (Share{}) {
+	r.seed = gapSeed(s.cfg.Run.Seed, step.Index)
+	if s.lead != nil {
+		r.others = s.lead.others
+	}
+	if s.share != (Share{}) {
 		r.begin = s.clock.started.Add(step.Started.Sub(s.clock.logged)) // by the monotonic clock
 	}
 	r.done = func(q *runlog.Request) error {
@@ -232,8 +238,11 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	}
 	end, err := r.run(running, step, prompts)
 	err = cmp.Or(err, stopSampling())
-	others := s.team.end(ctx, &end)
-	all := s.team.others()
+	var others []runlog.Record
+	var all runlog.Account
+	if s.lead != nil {
+		others, all = s.lead.end(ctx, &end), s.lead.others()
+	}
 	if all.Add(end.Account); !end.Stop.Early() && step.MaxFailureRatio > 0 && all.FailureRatio() > step.MaxFailureRatio {
 		end.Stop = runlog.StopFailureRatio
 	}
@@ -267,7 +276,7 @@ func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 	if s.cfg.Dataset.CacheHit > 0 {
 		p := dataset.SharedStart(s.dataset(step))
 		s.prefixes.take(p.Shared)
-		if s.team.share().Rank == 0 {
+		if s.share.Rank == 0 {
 			if t := s.cfg.Endpoint.Stream(ctx, s.request(step, job{prompt: p})); t.Failure != nil && ctx.Err() == nil {
 				return fmt.Errorf("sending the prompts' shared start: %w", t.Failure)
 			}
@@ -309,7 +318,7 @@ func (s *Session) newStep(step runlog.Step, meter *Meter) *activeStep {
 		prefixes:     s.prefixes,
 		modelLength:  s.modelLength,
 		clock:        s.clock,
-		share:        s.team.share(),
+		share:        s.share,
 		lastReceived: s.cfg.Endpoint.LastReceived,
 	}
 }
@@ -343,4 +352,61 @@ func (s *Session) note(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.result.Notes = append(s.result.Notes, fmt.Sprintf(format, args...))
+}
+
+// Endpoint is what a load is put on: an [openai.Client].
+type Endpoint interface {
+	Stream(ctx context.Context, r openai.Request) *openai.Trace
+	Models(ctx context.Context) ([]openai.Model, *openai.Failure)
+	Tokenize(ctx context.Context, model, text string) ([]int32, *openai.Failure)
+	TokenizeChat(ctx context.Context, model string, messages []openai.Message) ([]int32, *openai.Failure)
+	LastReceived() time.Time
+}
+
+// Config says what to run.
+type Config struct {
+	Endpoint Endpoint
+	// Run is what the log says of the run; its id, host and times are filled in. An empty
+	// Model is the first that the endpoint lists.
+	Run runlog.Run
+	// Steps are taken as they are: whoever makes one has checked it.
+	Steps []runlog.Step
+	Ask   Ask
+	// Dataset makes the prompts; what depends on the run and on the step is filled in.
+	Dataset dataset.Config
+	// Folder is where the log is made; a number is added where it is there already.
+	Folder string
+	// FolderSuffix ends Folder's name, given the model in use; nil for none.
+	FolderSuffix func(model string) string
+	Metrics      Metrics
+	// Ready is how long to wait for an endpoint that does not list its models yet.
+	Ready time.Duration
+	// Lead leads other machines, which put on their shares of each step; nil for a load of one machine.
+	Lead *Lead
+}
+
+// Ask is what every request asks beside its prompt.
+type Ask struct {
+	IdleTimeout     time.Duration // without text after the first text, 0 for none
+	IgnoreEOS       bool
+	ContinuousUsage bool
+	TraceParent     bool                       // see [openai.Request.Traced]
+	Extra           map[string]json.RawMessage // see [openai.Request.Extra]
+}
+
+// Watcher follows a run. Its methods are called one at a time but for StepStarted's meter, which changes meanwhile.
+type Watcher interface {
+	RunStarted(runlog.Run) // before anything else
+	StepStarted(runlog.Step, *Meter)
+	RequestDone(*runlog.Request)
+	StepEnded(runlog.StepEnd)
+}
+
+// Result is how a run ended.
+type Result struct {
+	Folder               string // of the log
+	Stop                 runlog.Stop
+	Attempted, Succeeded int // requests
+	// Notes are what the user should know beside the report, one sentence each.
+	Notes []string
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -212,43 +213,14 @@ func ReadExporter(ctx context.Context, address string, cfg config.HTTPClientConf
 
 // read returns the series that are kept, ordered by name. It fails for the metrics of another
 // program. No text of the page gets into an error.
-func (p *page) read(ctx context.Context) ([]runlog.Series, error) {
+func (p *page) read(ctx context.Context) (all []runlog.Series, err error) {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
 	defer cancel()
-	families, err := p.get(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", p.shown, err)
-	}
-	var wanted []*dto.MetricFamily
-	for name, family := range families {
-		if p.wants(name) || p.wants(name+"_sum") {
-			wanted = append(wanted, family)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("reading %s: %w", p.shown, err)
 		}
-	}
-	if len(wanted) == 0 {
-		return nil, fmt.Errorf("reading %s: metrics are there, but none that are looked for: is it the right URL?", p.shown)
-	}
-	samples, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{}, wanted...)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", p.shown, err)
-	}
-	var all []runlog.Series
-	for _, s := range samples {
-		one := runlog.Series{Name: string(s.Metric[model.MetricNameLabel]), Value: float64(s.Value), Labels: map[string]string{}}
-		for name, value := range s.Metric {
-			if name != model.MetricNameLabel {
-				one.Labels[string(name)] = string(value)
-			}
-		}
-		if p.wants(one.Name) && !math.IsNaN(one.Value) && !math.IsInf(one.Value, 0) {
-			all = append(all, one)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b runlog.Series) int { return strings.Compare(a.Name, b.Name) })
-	return all, nil
-}
-
-func (p *page) get(ctx context.Context) (map[string]*dto.MetricFamily, error) {
+	}()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url.String(), nil)
 	if err != nil {
 		return nil, errors.New("the URL cannot be used")
@@ -275,5 +247,28 @@ func (p *page) get(ctx context.Context) (map[string]*dto.MetricFamily, error) {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, fmt.Errorf("it is longer than %d MiB", maxPage>>20)
 	}
-	return families, err
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(families, func(name string, _ *dto.MetricFamily) bool { return !p.wants(name) && !p.wants(name+"_sum") })
+	if len(families) == 0 {
+		return nil, errors.New("metrics are there, but none that are looked for: is it the right URL?")
+	}
+	samples, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{}, slices.Collect(maps.Values(families))...)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range samples {
+		one := runlog.Series{Name: string(s.Metric[model.MetricNameLabel]), Value: float64(s.Value), Labels: map[string]string{}}
+		for name, value := range s.Metric {
+			if name != model.MetricNameLabel {
+				one.Labels[string(name)] = string(value)
+			}
+		}
+		if p.wants(one.Name) && !math.IsNaN(one.Value) && !math.IsInf(one.Value, 0) {
+			all = append(all, one)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b runlog.Series) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
 }

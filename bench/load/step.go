@@ -27,8 +27,7 @@ type job struct {
 	shared  int    // tokens of the prompt that began one sent before
 	used    int    // tokens of the conversation so far
 	session string // of a conversation
-	// before is closed when the request that this one continues has ended, and ended is to be
-	// called when this one has; nil for none.
+	// before is closed when the request that this one continues has ended, ended is called when this one has; nil for none.
 	before <-chan struct{}
 	ended  func()
 }
@@ -43,8 +42,7 @@ type activeStep struct {
 	// send sends one request and returns when it has ended, at the latest soon after ctx is
 	// done. It is called from many goroutines.
 	send func(ctx context.Context, j job) *openai.Trace
-	// done takes each request that has ended, one call at a time. An error ends the step: what
-	// cannot be kept need not be measured.
+	// done takes each request that has ended, one call at a time. An error ends the step.
 	done         func(*runlog.Request) error
 	meter        *Meter
 	seed         uint64 // of the gaps between arrivals
@@ -84,8 +82,7 @@ type activeStep struct {
 }
 
 // run puts the load of a step on the endpoint and returns when every request that was admitted has ended. What ends a
-// step, and what is then withdrawn or still sent, stands in docs/design.md. Its errors are those of prompts and of
-// done.
+// step, and what is then withdrawn or still sent, stands in docs/design.md. Its errors are of prompts and of done.
 func (s *activeStep) run(ctx context.Context, step runlog.Step, source dataset.Source) (runlog.StepEnd, error) {
 	s.step, s.jobs, s.finished = step, make(chan job, readAhead), make(chan finished, 256)
 	s.slots = semaphore.NewWeighted(cmp.Or(int64(s.share.part(step, step.MaxConcurrency)), math.MaxInt64))
@@ -205,7 +202,6 @@ func (s *activeStep) readPrompts(source dataset.Source, ready func()) {
 	}
 }
 
-// openLoop admits each request when it is due.
 func (s *activeStep) openLoop() {
 	for {
 		j, ok := s.next()

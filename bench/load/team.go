@@ -2,8 +2,6 @@ package load
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -20,31 +18,14 @@ const (
 
 // team is what a session has to do with the other machines of its load.
 type team interface {
-	share() Share
 	// announce says which step is next.
 	announce(step runlog.Step)
-	// begin waits until all machines are ready for the step, and fills in when they begin, and by which clock. It calls
-	// withdraw where the others end the step.
+	// begin waits for all machines, and fills in when the step begins and by which clock. withdraw is for others that end it.
 	begin(ctx context.Context, step *runlog.Step, m *Meter, withdraw context.CancelCauseFunc) error
-	// others is what became of the requests of the other machines in this step, as far as they are judged here.
-	others() runlog.Account
-	// end waits until the step has ended on all machines. It changes why it stopped where they say so, and returns their
-	// records of it, each machine's behind its run.
-	end(ctx context.Context, end *runlog.StepEnd) []runlog.Record
 }
 
 // Identity is what all machines of a load must have alike: digests by names such as "version" and "--num-prompts".
 type Identity map[string]string
-
-// difference names what a machine has unlike its leader, empty for nothing.
-func (i Identity) difference(leader Identity) string {
-	for _, name := range slices.Concat(slices.Collect(maps.Keys(i)), slices.Collect(maps.Keys(leader))) {
-		if i[name] != leader[name] {
-			return name
-		}
-	}
-	return ""
-}
 
 // hello is what a machine says of itself when it joins.
 type hello struct {
@@ -53,7 +34,6 @@ type hello struct {
 	Identity       Identity
 }
 
-// survey is what the leader found out for all.
 type survey struct {
 	Run                 runlog.Run
 	ModelLength         int

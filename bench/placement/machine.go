@@ -293,12 +293,10 @@ func (m *Machine) judge(p *Process) Verdict {
 	return Verdict{Text: fmt.Sprintf("bound to %s, cards on %s", nodeNames(runs), nodeNames(cards)), Placed: new(false)}
 }
 
-// contains reports whether all of some are in all.
 func contains(all, some []int) bool {
 	return !slices.ContainsFunc(some, func(n int) bool { return !slices.Contains(all, n) })
 }
 
-// overlap reports whether a and b have a number in common.
 func overlap(a, b []int) bool {
 	return slices.ContainsFunc(a, func(n int) bool { return slices.Contains(b, n) })
 }

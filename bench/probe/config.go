@@ -47,8 +47,7 @@ type Spec struct {
 	HealthyAfter   int                     `yaml:"healthy_after"`
 	HTTP           config.HTTPClientConfig `yaml:"http"`
 	SLO            SLO                     `yaml:"slo"`
-	// Devices names the cards that serve the target, by vendor, where they cannot be
-	// found through the listening process.
+	// Devices are the cards that serve the target, by vendor, where the listening process does not show them.
 	Devices map[string][]string `yaml:"devices"`
 }
 
@@ -152,13 +151,11 @@ func (s Spec) Validate(dir string) (Target, []error) {
 	return t, wrong
 }
 
-// client makes the target's HTTP client, with connections of dial or, where that is nil, of TCP; it fails when a TLS file
-// it names is not there.
+// client makes the target's HTTP client, with connections of dial, nil for TCP; it fails for want of a TLS file.
 func (t Target) client(dial config.DialContextFunc) (*openai.Client, error) {
 	return openai.NewClient(openai.Config{BaseURL: t.base.String(), HTTP: t.spec.HTTP, UserAgent: "accelerator_exporter", Dial: dial})
 }
 
-// check refuses what is wrong with a field by itself.
 func (s *Spec) check(refuse func(bad bool, format string, args ...any)) {
 	twoPrompts := s.Prompt != "" && s.PromptFile != "" || s.RandomInputTokens != 0 && s.Prompt+s.PromptFile != ""
 	refuse(s.Name != "" && !openai.IsName(s.Name), "name: must be 1 to 200 bytes of printable text")
@@ -273,7 +270,6 @@ func ReadFile(path string) (File, error) {
 	return file, errors.Join(all...)
 }
 
-// entry is a probe as it stands in a file.
 type entry struct {
 	spec Spec
 	line int // the first, 0 for a probe without a field

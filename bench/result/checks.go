@@ -14,19 +14,16 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// Checks say how far the figures of a step can be trusted. Those of the steady part are of the whole
-// step where there is none.
+// Checks say how far figures can be trusted. Those of the steady part are of the whole step where there is none.
 type Checks struct {
 	// Achieved is how many requests, or conversations with their thinking time, were in flight on the mean of
 	// the steady part: the time all of them spent in flight over its length (Little's law). AchievedWhole is
 	// that of the whole step, ramp and drain included.
 	Achieved      float64 `json:"achieved_concurrency"`
 	AchievedWhole float64 `json:"achieved_concurrency_whole"`
-	// AchievedRate is the requests sent, or conversations begun, a second, from the first to the last of
-	// the steady part.
+	// AchievedRate is the requests sent, or conversations begun, a second of the steady part.
 	AchievedRate float64 `json:"achieved_rate"`
-	// ClientLag is how late this program read what the kernel had received, in seconds on
-	// the mean, and MostLag at most.
+	// ClientLag is how late this program read what had arrived, in seconds on the mean, and MostLag at most.
 	ClientLag float64 `json:"client_lag"`
 	MostLag   float64 `json:"client_lag_max"`
 	// KernelClock is the share of requests with an answer whose instants are the kernel's, 0 to 1.
@@ -78,7 +75,6 @@ type Trend struct {
 	Start Value `json:"start,omitzero"`
 }
 
-// counts are what shares are made of.
 type counts struct {
 	lag              openai.Lag
 	answered, kernel int // requests with an answer, and those with the kernel's instants
@@ -87,7 +83,6 @@ type counts struct {
 	tokens, chunks   int // of successes with text whose tokens the server tells; not their last tokens
 }
 
-// check counts a request that was sent.
 func (d *stepData) check(r *runlog.Request, q *request) {
 	t, n, c := &r.Trace, &d.counts, &d.checks
 	n.lag.Reads += t.Lag.Reads

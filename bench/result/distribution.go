@@ -46,8 +46,7 @@ func (v Value) IsZero() bool { return !v.Known() }
 // Unknown is a figure that is not known.
 func Unknown() Value { return Value(math.NaN()) }
 
-// Distribution sums up samples: seconds, or tokens for lengths. All but Count, Waiting and
-// Percentiles is 0 when Count is.
+// Distribution sums up seconds, or tokens. All but Count, Waiting and Percentiles is 0 when Count is.
 type Distribution struct {
 	Count int64 `json:"count"`
 	// Waiting counts requests that ended by a timeout or stall before the sample was there. They
@@ -225,7 +224,6 @@ type moments struct {
 	mean, m2 float64
 }
 
-// add takes a value so many times.
 func (m *moments) add(v float64, times int64) {
 	m.n += times
 	delta := v - m.mean
@@ -247,7 +245,6 @@ type gapPart struct {
 
 func newHistogram() *histogram { return &histogram{min: math.MaxInt64} }
 
-// add counts a duration of a part so many times.
 func (h *histogram) add(part int, v, times int64) {
 	v = max(0, v)
 	h.min, h.max = min(h.min, v), max(h.max, v)

@@ -127,7 +127,6 @@ func distributions(requests []request, percentiles []float64, bounded bool) Dist
 	return all
 }
 
-// samples are those that the requests have of a measure, in their order.
 func samples(requests []request, sample func(*request) Value) []Value {
 	all := make([]Value, 0, len(requests))
 	for i := range requests {
@@ -160,8 +159,7 @@ func gapDistributions(requests []request, percentiles []float64) (gaps, tokenGap
 	return byChunk.distribution(percentiles), byToken.distribution(percentiles)
 }
 
-// Turn are the requests of one turn of all conversations. Tokens are means of the requests
-// whose prompt's length is known.
+// Turn are the requests of one turn of all conversations. Tokens are means where the prompt's length is known.
 type Turn struct {
 	Turn         int          `json:"turn"`     // from 1
 	Requests     int          `json:"requests"` // that were sent
@@ -172,7 +170,6 @@ type Turn struct {
 	TPOT         Distribution `json:"tpot"`
 }
 
-// newTurns are those of requests, none where they are of no conversations.
 func newTurns(sent []request, percentiles []float64, cacheKnown bool) []Turn {
 	byTurn := map[int][]request{}
 	for _, q := range sent {

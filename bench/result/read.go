@@ -135,7 +135,6 @@ func endpointText(run *runlog.Run) string {
 	return text
 }
 
-// begin begins a step of the run that was added last.
 func (a *reading) begin(s runlog.Step) error {
 	const maxSteps = 1 << 20
 	if s.Index < 0 || s.Index > maxSteps || min(s.Rate, s.Burstiness, float64(s.RampUp), float64(s.Concurrency)) < 0 {
@@ -170,7 +169,6 @@ func (d *stepData) checkOverlap() error {
 	return nil
 }
 
-// end makes the report of all that was read.
 func (a *reading) end(opts Options) (*Report, error) {
 	if len(a.steps) == 0 {
 		return nil, errors.New("the run ended before the first step began")

@@ -34,7 +34,6 @@ func (s series) with(at int64, v float64) series {
 	return append(s, point{at, v})
 }
 
-// readings are the values of several metrics, by name.
 type readings map[string]series
 
 func (r readings) add(at int64, values map[string]float64) {
@@ -77,8 +76,7 @@ type Card struct {
 	Vendor string `json:"vendor"`
 	Device string `json:"device"`
 	Name   string `json:"name,omitempty"`
-	// Serves reports whether the card serves the endpoint. It is true for all where the
-	// exporter knows the cards of no target.
+	// Serves reports whether the card serves the endpoint: all do where the exporter knows the cards of no target.
 	Serves      bool  `json:"serves"`
 	Utilization Gauge `json:"utilization"` // 0 to 1
 	Watts       Gauge `json:"watts"`
@@ -86,7 +84,6 @@ type Card struct {
 	MemoryUsed  Gauge `json:"memory_used"` // bytes
 }
 
-// cardID is what the exporter tells cards apart by.
 type cardID struct{ vendor, device string }
 
 type card struct {

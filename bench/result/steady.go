@@ -142,8 +142,7 @@ func inFlightMeans(units []unit, from, width int64, n int) []float64 {
 	return all
 }
 
-// differ reports whether the means of two runs of values differ beyond chance, by three standard errors, and by a
-// fair part.
+// differ reports whether two means differ beyond chance, by three standard errors, and by a fair part.
 func differ(a, b []float64) bool {
 	meanA, meanB := stat.Mean(a, nil), stat.Mean(b, nil)
 	d := math.Abs(meanA - meanB)

@@ -44,7 +44,6 @@ type stepData struct {
 	server        *server
 }
 
-// begin adds a load generator.
 func (d *stepData) begin(run runlog.Run, s runlog.Step) *part {
 	p := &part{joined: d, run: run, step: s, conversations: map[int]int{}}
 	d.parts = append(d.parts, p)
@@ -65,7 +64,6 @@ func (d *stepData) begin(run runlog.Run, s runlog.Step) *part {
 	return p
 }
 
-// request takes a request that ended, or the turn of a conversation.
 func (p *part) request(r *runlog.Request) {
 	d := p.joined
 	d.account.Count(r.Reason())
@@ -199,7 +197,6 @@ func (d *stepData) addEnds(s *Step) {
 	}
 }
 
-// figures are those of a window.
 func (d *stepData) figures(w span, opts Options) Figures {
 	f := Figures{
 		PeakConcurrency: d.curve.peak(w), Goodput: Unknown(), Good: Unknown(),

@@ -25,8 +25,7 @@ const (
 	maxChunkless    = 0.02             // tokens without a chunk of text of their own
 	rounding        = 1e-6             // of what floating point makes of a percentile
 	maxMissedHits   = 0.05             // by which the hit ratio is below the possible one
-	// maxUnexplainedHits is how far it is above the possible one, which does not hold what a chat
-	// template puts before all prompts.
+	// by which it is above the possible one, which does not hold what a chat template puts before all prompts.
 	maxUnexplainedHits = 0.25
 )
 
@@ -39,7 +38,6 @@ func (all *sentences) add(applies bool, format string, args ...any) {
 	}
 }
 
-// ranks are numbers of machines as a list in a sentence.
 func ranks(all []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(all), " ", ", "), "[]")
 }

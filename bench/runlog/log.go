@@ -19,9 +19,8 @@ const maxLine = 64 << 20
 
 var errNoLog = errors.New("no log of accelbench: the first line does not say what was run")
 
-// Read hands each record of a log to take, the run first, until take returns an error. damaged is how many lines
-// could not be read. A file that does not begin with a run, or one of a later [Schema], is refused; unknown kinds are
-// passed over.
+// Read hands each record of a log to take, the run first, until take returns an error. damaged are lines that could not
+// be read. A file that does not begin with a run, or of a later [Schema], is refused; unknown kinds are passed over.
 func Read(path string, take func(Record) error) (damaged int, err error) {
 	file, err := os.Open(path)
 	if err != nil {

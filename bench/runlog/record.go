@@ -142,8 +142,7 @@ type Request struct {
 	ExpectedTokens int  `json:"expected_tokens,omitempty"` // the prompt's exact length where it was made so
 	AimedTokens    int  `json:"aimed_tokens,omitempty"`    // the length asked for, where it is only about that
 	Turn           int  `json:"turn,omitempty"`            // of conversation Seq, from 1; 0 of none
-	// SharedTokens is how many tokens at the prompt's start a request sent before had too,
-	// as far as this program knows.
+	// SharedTokens are tokens at the prompt's start that one sent before had too, as far as is known.
 	SharedTokens int          `json:"shared_tokens,omitempty"`
 	Trace        openai.Trace `json:"trace"`
 }
@@ -278,8 +277,7 @@ type DatasetCount struct {
 	TooLong   int `json:"too_long,omitempty"`
 	Skipped   int `json:"skipped,omitempty"`   // right but not wanted, such as too short
 	Estimated int `json:"estimated,omitempty"` // prompts whose answer's length was estimated from a text
-	// SharedUnknown are prompts that may have begun as ones sent before, where the server did
-	// not count by how many tokens.
+	// SharedUnknown are prompts that may have begun as ones sent before, by how many tokens nobody counted.
 	SharedUnknown int  `json:"shared_unknown,omitempty"`
 	Cut           bool `json:"cut,omitempty"` // a trace goes on behind the last prompt that was asked for
 }

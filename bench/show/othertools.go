@@ -17,7 +17,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// vllmLatency is a latency in vLLM's words.
 type vllmLatency struct {
 	metric, name, title string
 	key                 result.Key
@@ -204,8 +203,7 @@ const evalscopeSummary = `Benchmarking summary:
  Average package latency: %.3f`
 
 // evalscope writes the summary of evalscope 0.5.5 of a whole step, and the line of metrics that evalscope-perf adds:
-// the same labels, and honest figures. The time to the first token is that, not the latency; a package is a chunk of
-// text.
+// the same labels, and honest figures. The time to the first token is no latency; a package is a chunk of text.
 func (l *lines) evalscope(s *result.Step) {
 	f, a := &s.Whole, &s.Account
 	ttft, itl, e2e := f.Of(result.TTFT), f.Of(result.ITL), f.Of(result.E2E)

@@ -33,7 +33,6 @@ type Picture struct {
 	capacity *capacity.Result // nil where none was searched for
 }
 
-// panel is one diagram.
 type panel struct {
 	title  string
 	lines  []Column           // named by their heads

@@ -170,7 +170,6 @@ type Table struct {
 	IsText  bool // columns of texts, which begin on the left
 }
 
-// lines collects a text before it is written at once.
 type lines struct{ strings.Builder }
 
 func (l *lines) line(format string, args ...any) {
@@ -178,7 +177,6 @@ func (l *lines) line(format string, args ...any) {
 	l.WriteByte('\n')
 }
 
-// withRows are the tables that have any.
 func withRows(tables ...Table) []Table {
 	return slices.DeleteFunc(tables, func(t Table) bool { return len(t.Rows) == 0 })
 }

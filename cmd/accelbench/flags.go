@@ -43,8 +43,7 @@ func (v *repeatedFlag) IsBoolFlag() bool {
 	return ok && flag.IsBoolFlag()
 }
 
-// joinValues writes what vLLM's argparse takes as kingpin takes it: several values after one flag as the flag repeated,
-// and a negative number as --flag=-1.
+// joinValues writes for kingpin what vLLM's argparse takes: several values of one flag, and a negative number.
 func joinValues(args []string) []string {
 	several := []string{"--goodput", "--header", "--metadata"}
 	negative := regexp.MustCompile(`^-[0-9.]+$`)
@@ -175,8 +174,7 @@ func parseRangeRatio(text string) (rangeRatio, error) {
 	return r, nil
 }
 
-// hiddenFlags are flags of another tool, with a value and without. They are refused for why, or without effect where it
-// is empty.
+// hiddenFlags are flags of another tool, with a value and without: refused for why, or without effect where it is empty.
 type hiddenFlags struct{ why, values, switches string }
 
 // vllmFlags are those of vLLM's tool that change neither the load nor the figures, as the server counts the tokens and

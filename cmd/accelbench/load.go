@@ -133,7 +133,6 @@ func (l *loadFlags) levels(replay bool) []runlog.Step {
 	return steps
 }
 
-// requestFlags say what a request asks beside its prompt.
 type requestFlags struct {
 	ignoreEOS, ignoreEOSSet bool
 	members                 map[string]json.RawMessage // of the body, by flags of their own

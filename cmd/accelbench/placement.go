@@ -29,7 +29,6 @@ func (f *machineFlags) register(c *kingpin.CmdClause) {
 	c.Flag("target", "Target of the exporter's probe that names the cards of the server.").StringVar(&f.target)
 }
 
-// read is the machine with only the cards of the server.
 func (f *machineFlags) read(ctx context.Context) (*placement.Machine, error) {
 	if f.devices != nil && f.target != "" {
 		return nil, usage(errors.New("give --devices or --target, not both"))

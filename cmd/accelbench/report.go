@@ -18,7 +18,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
 
-// outputFlags say where a run's files go and what is shown meanwhile.
 type outputFlags struct {
 	saveResult, appendResult bool
 	resultDir, resultName    string // of vLLM's result files
@@ -52,7 +51,6 @@ func registerExporter(c *kingpin.CmdClause, help string, url, httpConfig *string
 	c.Flag("exporter-http-config", "As --http-config, for the exporter.").PlaceHolder("FILE").StringVar(httpConfig)
 }
 
-// renderFlags say how a report is shown.
 type renderFlags struct {
 	formats []string
 	metrics []string

@@ -54,7 +54,6 @@ func (p *program) newRunFlags(c *kingpin.CmdClause) *runFlags {
 	return s
 }
 
-// register adds the flags of a run to c, those of its levels by levels.
 func (s *runFlags) register(c *kingpin.CmdClause, levels func(*kingpin.CmdClause)) {
 	s.endpoint.register(c, &s.cfg)
 	levels(c)
@@ -190,8 +189,7 @@ func withoutSecrets(args []string) []string {
 // errNothingSent ends a load that was over before its first request.
 var errNothingSent = errors.New("no request was sent")
 
-// report reports on a run that ended with err, if a request was sent: files first, since whoever reads the output may
-// have gone.
+// report reports on a run that ended with err, if a request was sent: files first, as the reader of the output may be gone.
 func (s *runFlags) report(ended load.Result, err error, save saver) (*result.Report, int, error) {
 	if ended.Attempted == 0 {
 		return nil, exitNothing, cmp.Or(err, errNothingSent)

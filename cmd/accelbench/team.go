@@ -52,8 +52,7 @@ func (m *teamFlags) register(c *kingpin.CmdClause) {
 	c.Flag("lead-http-config", "").Hidden().StringVar(&m.httpConfig)
 }
 
-// launchers say in the environment which of how many processes this is, the innermost first. The last two do not say of
-// how many.
+// launchers say in the environment which of how many processes this is, the innermost first.
 var launchers = []struct{ rank, size string }{
 	{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
 	{"PMI_RANK", "PMI_SIZE"},
@@ -121,9 +120,15 @@ func digest(data []byte) string {
 
 // startLead makes this machine the leader of a load, until stop.
 func (m *teamFlags) startLead(ctx context.Context, machines int, id load.Identity) (lead *load.Lead, stop func(), err error) {
-	token, err := m.token()
-	if err != nil {
-		return nil, nil, err
+	token := ""
+	if m.tokenFile != "" {
+		text, err := os.ReadFile(m.tokenFile)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--lead-token-file: %w", err)
+		}
+		if token = strings.TrimSpace(string(text)); token == "" {
+			return nil, nil, fmt.Errorf("--lead-token-file: %s is empty", m.tokenFile)
+		}
 	}
 	address := cmp.Or(m.listen, m.lead)
 	host, _, _ := net.SplitHostPort(address) // of which listening says what is wrong
@@ -157,22 +162,6 @@ func (m *teamFlags) startLead(ctx context.Context, machines int, id load.Identit
 		_ = errors.Join(server.Shutdown(ending), server.Close())
 		serving.Wait()
 	}, nil
-}
-
-// token is the secret of all machines, empty for none.
-func (m *teamFlags) token() (string, error) {
-	if m.tokenFile == "" {
-		return "", nil
-	}
-	text, err := os.ReadFile(m.tokenFile)
-	if err != nil {
-		return "", fmt.Errorf("--lead-token-file: %w", err)
-	}
-	token := strings.TrimSpace(string(text))
-	if token == "" {
-		return "", fmt.Errorf("--lead-token-file: %s is empty", m.tokenFile)
-	}
-	return token, nil
 }
 
 // join makes the run one of several machines, where that is asked for: its leader until stop, or one that is led by follow.
