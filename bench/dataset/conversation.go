@@ -116,17 +116,7 @@ type conversationLine struct {
 	MaxTokens int              `json:"max_tokens"`
 }
 
-func (l *conversationLine) messages() []openai.Message {
-	roles := map[string]string{"human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant", "system": "system"}
-	all := slices.Clone(l.Messages)
-	for _, c := range l.Conversations {
-		all = append(all, openai.Message{Role: roles[c.From], Content: c.Value})
-	}
-	if l.Prompt != "" {
-		all = append(all, openai.Message{Role: "user", Content: l.Prompt})
-	}
-	return all
-}
+var roles = map[string]string{"human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant", "system": "system"}
 
 type conversationReader struct {
 	form     string         // of the first record
@@ -140,7 +130,13 @@ type conversationReader struct {
 // add takes a record: a conversation, or turns of that of its session.
 func (c *conversationReader) add(l conversationLine) error {
 	c.records++
-	form, messages, session := "messages", l.messages(), strings.TrimPrefix(string(l.SessionID), "null")
+	form, messages, session := "messages", l.Messages, strings.TrimPrefix(string(l.SessionID), "null")
+	for _, said := range l.Conversations {
+		messages = append(messages, openai.Message{Role: roles[said.From], Content: said.Value})
+	}
+	if l.Prompt != "" {
+		messages = append(messages, openai.Message{Role: "user", Content: l.Prompt})
+	}
 	switch {
 	case l.SessionID != nil:
 		form = "session_id"

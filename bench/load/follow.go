@@ -39,47 +39,25 @@ func Follow(ctx context.Context, cfg Config, leader Leader, watchers ...Watcher)
 	}
 	f := &following{Leader: leader, id: openai.NewRequestID(), session: s, own: *s.clock, piece: make([]byte, maxPiece), zip: gzip.NewWriter(nil)}
 	s.team, s.share = f, leader.Share
-	err := f.run(ctx)
-	return s.result, err
-}
-
-type following struct {
-	Leader
-	id      string
-	session *Session
-	own     clock // of this machine
-	piece   []byte
-	zip     *gzip.Writer
-
-	board
-	state           // as the leader has said
-	ready    int    // for so many steps
-	step     int    // the present one
-	meter    *Meter // of that step, nil before the first
-	withdraw context.CancelCauseFunc
-}
-
-// run joins the load, and runs its steps until the leader ends it.
-func (f *following) run(ctx context.Context) error {
 	var found survey
 	if err := f.join(ctx, &found); err != nil {
-		return fmt.Errorf("joining the load of %s: %w", f.URL, err)
+		return s.result, fmt.Errorf("joining the load of %s: %w", f.URL, err)
 	}
 	// As [Open], with what the leader found out in place of questions to the endpoint.
-	s, d := f.session, &f.session.cfg.Dataset
+	d := &s.cfg.Dataset
 	found.Run.Command, found.Run.Metadata = s.cfg.Run.Command, s.cfg.Run.Metadata
 	s.cfg.Run, s.modelLength = found.Run, found.ModelLength
 	s.sources = []*source{{kind: runlog.SourceClient, read: readSelf}}
 	if err := s.prepareDataset(ctx); err != nil {
-		return err
+		return s.result, err
 	}
 	d.Words, d.TokensPerWord, d.InputLen, d.PrefixLen = found.Words, found.TokensPerWord, found.InputLen, found.PrefixLen
 	if err := s.openLog(ctx); err != nil {
-		return err
+		return s.result, err
 	}
 	log, err := os.Open(filepath.Join(rankFolder(s.result.Folder, s.cfg.Run), runlog.FileName))
 	if err != nil {
-		return err
+		return s.result, err
 	}
 	defer log.Close()
 	leading, lose := context.WithCancelCause(ctx)
@@ -108,9 +86,25 @@ func (f *following) run(ctx context.Context) error {
 	_, closing := s.Close()
 	close(over)
 	if err = cmp.Or(<-synced, err, closing); err != nil {
-		return fmt.Errorf("%w (what was measured here is kept in %s)", err, s.result.Folder)
+		return s.result, fmt.Errorf("%w (what was measured here is kept in %s)", err, s.result.Folder)
 	}
-	return os.RemoveAll(s.result.Folder)
+	return s.result, os.RemoveAll(s.result.Folder)
+}
+
+type following struct {
+	Leader
+	id      string
+	session *Session
+	own     clock // of this machine
+	piece   []byte
+	zip     *gzip.Writer
+
+	board
+	state           // as the leader has said
+	ready    int    // for so many steps
+	step     int    // the present one
+	meter    *Meter // of that step, nil before the first
+	withdraw context.CancelCauseFunc
 }
 
 // join waits for the leader, and for what it found out.

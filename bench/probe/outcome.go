@@ -3,7 +3,6 @@ package probe
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-kit/log/level"
 	"github.com/prometheus/common/model"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -223,19 +221,3 @@ func (t Target) send(ctx context.Context, c client, r openai.Request) *openai.Tr
 
 // text is that of the answer, of one without an answer that of the reasoning.
 func text(t *openai.Trace) string { return cmp.Or(t.Answer, t.Reasoning) }
-
-// compare counts an answer that is another than the first, where the target asks for that.
-func (l *loop) compare(t *openai.Trace) {
-	if !l.target.spec.ExpectSame || t.Failure != nil {
-		return
-	}
-	answer := sha256.Sum256([]byte(text(t)))
-	switch l.answer {
-	case [sha256.Size]byte{}:
-		l.answer = answer
-	case answer:
-	default:
-		l.metrics.answerChanges.WithLabelValues(l.target.Name(), l.label).Inc()
-		level.Warn(l.logger).Log("msg", "another answer than the first", "request_id", t.RequestID)
-	}
-}

@@ -272,7 +272,16 @@ func (l *loop) probe(ctx context.Context, planned time.Time) {
 	} else {
 		l.metrics.observe(l.target, l.label, trace)
 	}
-	l.compare(trace)
+	if l.target.spec.ExpectSame && trace.Failure == nil {
+		switch answer := sha256.Sum256([]byte(text(trace))); l.answer {
+		case [sha256.Size]byte{}:
+			l.answer = answer
+		case answer:
+		default:
+			l.metrics.answerChanges.WithLabelValues(l.target.Name(), l.label).Inc()
+			level.Warn(l.logger).Log("msg", "another answer than the first", "request_id", trace.RequestID)
+		}
+	}
 	o := newOutcome(l.target, trace)
 	o.isJudged = hasCounters && o.Failure != nil && o.Failure.Reason == openai.ReasonTimeoutFirstToken
 	l.record(o)

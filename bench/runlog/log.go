@@ -33,12 +33,14 @@ func Read(path string, take func(Record) error) (damaged int, err error) {
 	for lines.Scan() {
 		n++
 		rec, broken := Decode(lines.Bytes())
-		if n == 1 {
-			if err := checkFirst(rec.Run, broken); err != nil {
-				return 0, err
-			}
-		}
-		if broken != nil {
+		switch run := rec.Run; {
+		case n == 1 && (run == nil || run.Schema < 1):
+			return 0, errNoLog
+		case n == 1 && run.Schema > Schema:
+			return 0, fmt.Errorf("it was written by a later version (schema %d, this one reads %d): use that version", run.Schema, Schema)
+		case n == 1 && broken != nil:
+			return 0, fmt.Errorf("line 1: it does not say what was run: %w", broken)
+		case broken != nil:
 			damaged++
 			continue
 		}
@@ -50,19 +52,6 @@ func Read(path string, take func(Record) error) (damaged int, err error) {
 		return 0, cmp.Or(lines.Err(), errNoLog)
 	}
 	return damaged, lines.Err()
-}
-
-// checkFirst says why a log cannot be read that begins with run, broken where its line was.
-func checkFirst(run *Run, broken error) error {
-	switch {
-	case run == nil || run.Schema < 1:
-		return errNoLog
-	case run.Schema > Schema:
-		return fmt.Errorf("it was written by a later version (schema %d, this one reads %d): use that version", run.Schema, Schema)
-	case broken != nil:
-		return fmt.Errorf("line 1: it does not say what was run: %w", broken)
-	}
-	return nil
 }
 
 // Decode reads one line. A record of a kind that is not known is the zero one. Of a request as it is written, what

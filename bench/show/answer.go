@@ -164,8 +164,11 @@ func objectiveTable(r *result.Report) Table {
 		s := &r.Steps[i]
 		for _, o := range s.Objectives {
 			if len(r.Runs[0].SLO) > 0 {
-				verdict := map[bool]string{true: "met", false: "missed"}[o.Met()]
-				t.Rows = append(t.Rows, []string{s.Label.Long, objectiveText(o.Objective), figureWithUnit(o), verdict})
+				verdict, figure := map[bool]string{true: "met", false: "missed"}[o.Met()], "no request has one"
+				if o.Value.Known() {
+					figure = figureText(o) + " " + objectiveUnit(o.Objective).symbol
+				}
+				t.Rows = append(t.Rows, []string{s.Label.Long, objectiveText(o.Objective), figure, verdict})
 			}
 		}
 	}
@@ -181,13 +184,6 @@ func Missed(r *result.Report) []string {
 		}
 	}
 	return all
-}
-
-func figureWithUnit(o result.ObjectiveResult) string {
-	if !o.Value.Known() {
-		return "no request has one"
-	}
-	return figureText(o) + " " + objectiveUnit(o.Objective).symbol
 }
 
 func figureText(o result.ObjectiveResult) string {
@@ -222,7 +218,15 @@ func capacityAnswer(r *result.Report, c *capacity.Result) string {
 	if void != nil {
 		why = capacity.Judge(void, c.Search).Why
 	}
-	carried := levelTitle(r, cmp.Or(c.Value, c.VoidAt, c.FailedAt)) + firmness(r, c)
+	carried := levelTitle(r, cmp.Or(c.Value, c.VoidAt, c.FailedAt))
+	// Between which levels the answer lies where runs or levels contradict each other.
+	low, high := c.Low, cmp.Or(c.High, capacity.Load(c.Search.To))
+	if worse, better := capacity.Load(c.Contradiction[0]), capacity.Load(c.Contradiction[1]); better > 0 {
+		carried += fmt.Sprintf(" (%s to %s: %s had better figures than %s, so the server or the machine changed meanwhile)",
+			number(min(low, worse)), number(max(c.Value, better)), levelTitle(r, better), number(worse))
+	} else if c.Value > 0 && (low < c.Value || c.FailedAt > 0 && high > c.FailedAt) {
+		carried += fmt.Sprintf(" (%s to %s: runs of one level do not agree)", number(low), number(high))
+	}
 	gone := map[bool]string{true: ", since the server did not answer any more"}[c.Gone]
 	switch {
 	case c.Refused != "":
@@ -249,19 +253,6 @@ func capacityAnswer(r *result.Report, c *capacity.Result) string {
 func levelTitle(r *result.Report, level capacity.Load) string {
 	s := &r.Steps[0]
 	return s.At(float64(level)).Label(s.Conversations > 0).Long
-}
-
-// firmness says between which levels the answer lies where runs or levels contradict each other: " (8 to 12: …)".
-func firmness(r *result.Report, c *capacity.Result) string {
-	low, high := c.Low, cmp.Or(c.High, capacity.Load(c.Search.To))
-	if worse, better := capacity.Load(c.Contradiction[0]), capacity.Load(c.Contradiction[1]); better > 0 {
-		return fmt.Sprintf(" (%s to %s: %s had better figures than %s, so the server or the machine changed meanwhile)",
-			number(min(low, worse)), number(max(c.Value, better)), levelTitle(r, better), number(worse))
-	}
-	if c.Value > 0 && (low < c.Value || c.FailedAt > 0 && high > c.FailedAt) {
-		return fmt.Sprintf(" (%s to %s: runs of one level do not agree)", number(low), number(high))
-	}
-	return ""
 }
 
 func evidence(c *capacity.Result) string {

@@ -17,38 +17,41 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-type vllmLatency struct {
-	metric, name, title string
-	key                 result.Key
+// vllmStatistic is one statistic of a latency, in vLLM's words.
+type vllmStatistic struct {
+	title, label, key string // "Time to First Token", "Mean TTFT (ms):", "mean_ttft_ms"
+	millis            float64
 }
 
-// vllmLatencies are those that --percentile-metrics asked for.
-func vllmLatencies(metrics []string) []vllmLatency {
-	all := []vllmLatency{
+// vllmStatistics are those of the latencies that --percentile-metrics asked for; without samples they are 0, as vLLM has
+// them.
+func vllmStatistics(s *result.Step, metrics []string) (all []vllmStatistic) {
+	for _, l := range []struct {
+		metric, name, title string
+		key                 result.Key
+	}{
 		{"ttft", "TTFT", "Time to First Token", result.TTFT},
 		{"tpot", "TPOT", "Time per Output Token (excl. 1st token)", result.TPOT},
 		{"itl", "ITL", "Inter-token Latency", result.ITL},
 		{"e2el", "E2EL", "End-to-end Latency", result.E2E},
 		{"client_queue_time", "Client Queue Time", "Client-side Queueing", result.Queue},
 		{"e2el_including_client_queue", "E2EL incl. Client Queue", "Queue-inclusive End-to-end Latency", result.E2EFromPlanned},
-	}
-	return slices.DeleteFunc(all, func(l vllmLatency) bool { return !slices.Contains(metrics, l.metric) })
-}
-
-// vllmStatistic is one statistic of a latency.
-type vllmStatistic struct {
-	name   string // "Mean", "P99"
-	millis float64
-}
-
-// vllmStatistics are those of vLLM; without samples they are 0, as vLLM has them.
-func vllmStatistics(s *result.Step, key result.Key) []vllmStatistic {
-	d := s.Whole.Of(key)
-	median, _ := d.At(50)
-	all := []vllmStatistic{{"Mean", d.Mean * 1e3}, {"Median", median.Value * 1e3}, {"Std", d.Std * 1e3}}
-	for _, p := range s.Percentiles {
-		v, _ := d.At(p)
-		all = append(all, vllmStatistic{strings.ToUpper(percentileName(p)), v.Value * 1e3})
+	} {
+		if !slices.Contains(metrics, l.metric) {
+			continue
+		}
+		d := s.Whole.Of(l.key)
+		add := func(name string, seconds float64) {
+			all = append(all, vllmStatistic{l.title, name + " " + l.name + " (ms):", strings.ToLower(name) + "_" + l.metric + "_ms", seconds * 1e3})
+		}
+		median, _ := d.At(50)
+		add("Mean", d.Mean)
+		add("Median", median.Value)
+		add("Std", d.Std)
+		for _, p := range s.Percentiles {
+			v, _ := d.At(p)
+			add(strings.ToUpper(percentileName(p)), v.Value)
+		}
 	}
 	return all
 }
@@ -99,13 +102,15 @@ func (l *lines) vllm(s *result.Step, metrics []string) {
 			}
 		}
 	}
-	for _, latency := range vllmLatencies(metrics) {
-		left := (len(vllmTitle) - len(latency.title)) / 2 // an odd mark is on the right, as in Python
-		l.line("%s%s%s", strings.Repeat("-", left), latency.title, strings.Repeat("-", len(vllmTitle)-len(latency.title)-left))
-		for _, v := range vllmStatistics(s, latency.key) {
-			if v.name != "Std" {
-				l.line("%-40s %-10.2f", v.name+" "+latency.name+" (ms):", v.millis)
-			}
+	title := ""
+	for _, v := range vllmStatistics(s, metrics) {
+		if v.title != title {
+			title = v.title
+			left := (len(vllmTitle) - len(title)) / 2 // an odd mark is on the right, as in Python
+			l.line("%s%s%s", strings.Repeat("-", left), title, strings.Repeat("-", len(vllmTitle)-len(title)-left))
+		}
+		if !strings.HasPrefix(v.label, "Std") {
+			l.line("%-40s %-10.2f", v.label, v.millis)
 		}
 	}
 	l.line("%s", strings.Repeat("=", len(vllmTitle)))
@@ -161,10 +166,8 @@ func VLLMResult(w io.Writer, r *result.Report, s *result.Step, metrics []string)
 		"program": "accelbench", "version": run.Version, "schema": jsonSchema, "complete": r.Complete,
 		"runs": r.Runs, "metadata": run.Metadata, "step": newJSONStep(s, len(r.Runs[0].SLO) > 0),
 	}
-	for _, latency := range vllmLatencies(metrics) {
-		for _, v := range vllmStatistics(s, latency.key) {
-			object[strings.ToLower(v.name)+"_"+latency.metric+"_ms"] = v.millis
-		}
+	for _, v := range vllmStatistics(s, metrics) {
+		object[v.key] = v.millis
 	}
 	return json.NewEncoder(w).Encode(object)
 }

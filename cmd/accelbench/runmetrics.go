@@ -157,13 +157,8 @@ type progressLine struct {
 	stopped       sync.WaitGroup
 }
 
-// RunStarted says what may take a while before the first step.
 func (l *progressLine) RunStarted(r runlog.Run) {
-	kind := dataset.Kind(r.Dataset)
-	l.conversations = kind == dataset.MultiTurn
-	if r.DatasetPath != "" && (kind == dataset.MultiTurn || kind == dataset.ShareGPT) {
-		fmt.Fprintln(l.out, "accelbench: making prompts from recorded conversations")
-	}
+	l.conversations = dataset.Kind(r.Dataset) == dataset.MultiTurn
 }
 
 func (l *progressLine) StepStarted(s runlog.Step, meter *load.Meter) {
