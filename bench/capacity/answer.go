@@ -48,8 +48,7 @@ type Result struct {
 	// above missed them. They are Value and FailedAt where repeats agree.
 	Low  Load `json:"low"`
 	High Load `json:"high"`
-	// Binding is the name of the objective that FailedAt misses by most, or
-	// [BindingBacklog]; empty without a FailedAt.
+	// Binding is the objective that FailedAt misses by most, or [BindingBacklog]; empty without a FailedAt.
 	Binding string `json:"binding,omitempty"`
 	// Contradiction are two levels of which the higher one has clearly the better figure, so
 	// that the server or the machine was not the same throughout; 0 for none.
@@ -143,8 +142,7 @@ func Worst(s *result.Step) *result.ObjectiveResult {
 	return worst
 }
 
-// contradiction looks for a level whose binding figure is clearly worse than that of a higher
-// one: beyond both intervals, and by more than a tenth.
+// contradiction is a level whose binding figure is worse than a higher one's: beyond both intervals, and by a tenth.
 func (c *Result) contradiction() (levels [2]float64) {
 	const clearly, widened = 1.1, 1.5 // since all pairs of levels are looked at
 	for i, higher := range c.Levels {

@@ -54,8 +54,7 @@ type About struct {
 // Level is one load.
 type Level struct {
 	Name string `json:"name"` // such as "8 users", "4 req/s, poisson"
-	// Part is "steady" when every run of every side was steady, else "whole".
-	// Failures and energy are of the whole step always.
+	// Part is "steady" when all runs were, else "whole". Failures and energy are of the whole step always.
 	Part  string `json:"part"`
 	Pairs []Pair `json:"pairs"`
 

@@ -79,8 +79,7 @@ func (d Delay) draw(r *rand.Rand) time.Duration {
 	return time.Duration(r.ExpFloat64() * float64(d.Mean))
 }
 
-// conversation makes the i-th conversation: turns of InputLen tokens, behind a system
-// prompt of PrefixLen tokens that all share.
+// conversation makes the i-th: turns of InputLen tokens behind a shared system prompt of PrefixLen tokens.
 func (m maker) conversation(i uint64) Prompt {
 	r := m.random("conversation", i)
 	turns := m.cfg.Turns

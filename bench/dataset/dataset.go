@@ -45,8 +45,7 @@ type Config struct {
 	// TokenIDs sends made prompts as token ids, whose number is exact; the completions
 	// API only. Else they are words, as many as TokensPerWord says.
 	TokenIDs bool
-	// Words are what made prompts are made of, those of [Words] when nil. TokensPerWord is
-	// how many tokens the server counts for one, 1 when 0.
+	// Words are what prompts are made of, those of [Words] when nil, of TokensPerWord tokens each, 1 when 0.
 	Words         []string
 	TokensPerWord float64
 	Trace         Trace // how the records of a trace are to be read
@@ -60,8 +59,7 @@ type Config struct {
 	// Tokenizer returns how many tokens the model server makes of a text, without special
 	// ones; false where it does not say, and 4 bytes count as a token.
 	Tokenizer func(ctx context.Context, text string) (int, bool)
-	// ChatTokens are the ids of a user's message in the model's chat template; false where
-	// the server does not say, and the text goes as it is.
+	// ChatTokens are a message's ids in the model's chat template; false where the text goes as it is.
 	ChatTokens func(ctx context.Context, text string) ([]int32, bool)
 }
 
@@ -107,8 +105,7 @@ type Prompt struct {
 	MaxTokens int           // the length of the answer the dataset asks for, 0 for none
 	Estimated bool          // MaxTokens was guessed from a text, see [Config.Tokenizer]
 	At        time.Duration // when the request is due in a trace, since its start
-	// ExpectedTokens is the exact length of a prompt of token ids, AimedTokens the one that
-	// a prompt of made words is to have; else 0.
+	// ExpectedTokens is the exact length of token ids, AimedTokens the one that made words are to have; else 0.
 	ExpectedTokens, AimedTokens int
 	// Turns make a conversation, behind Messages: the user's, each sent with the answers to those before it.
 	Turns []Turn

@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// Token ids of made prompts leave the lowest alone, since special tokens often come
-// first, and end where every current model has more.
+// Token ids of made prompts: special tokens often come first, and every current model has more than the last.
 const (
 	firstToken = 1000
 	lastToken  = 29999

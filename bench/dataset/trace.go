@@ -40,8 +40,7 @@ type row struct {
 	failed        bool    // in the original
 }
 
-// traceColumns are the names of columns and keys in published traces: Mooncake, Bailian
-// and vLLM; Azure 2023 and 2024; BurstGPT.
+// traceColumns are names in published traces: Mooncake, Bailian and vLLM; Azure 2023 and 2024; BurstGPT.
 var traceColumns = map[string][]string{
 	"timestamp": {"timestamp", "TIMESTAMP", "Timestamp"},
 	"input":     {"input_length", "ContextTokens", "Request tokens"},

@@ -1,10 +1,9 @@
-// Package load puts load on an endpoint, step by step, and keeps in a log what became
-// of every request, and what the cards and the server showed meanwhile.
+// Package load puts load on an endpoint, step by step, and keeps in a log what became of every request, and what the
+// cards and the server showed meanwhile.
 //
-// In a closed loop, users send one request after the other, each as soon as its last has
-// ended. In an open loop, requests come at instants that do not depend on the server: a
-// request that is due is sent, late if this program is late or a bound on concurrency holds
-// it back, and never left out for that. Every request that was admitted is accounted for.
+// In a closed loop, users send one request after the other, each as soon as its last has ended. In an open loop, requests
+// come at instants that do not depend on the server: a request that is due is sent, late if this program is late or a
+// bound holds it back, and never left out for that. Every request that was admitted is accounted for.
 package load
 
 import (

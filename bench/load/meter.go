@@ -59,8 +59,7 @@ func (s *activeStep) keep() {
 	}
 }
 
-// count counts a request that has ended. It was counted as attempted when it was admitted, so
-// that one that got lost in between shows.
+// count counts a request that has ended. It was attempted when it was admitted, so that a lost one shows.
 func (s *activeStep) count(q *runlog.Request) {
 	why := q.Reason()
 	s.ended.Count(why)

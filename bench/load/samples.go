@@ -28,8 +28,7 @@ import (
 type Metrics struct {
 	Exporter     string                  // URL of accelerator_exporter's metrics, empty for none
 	ExporterHTTP config.HTTPClientConfig // how to reach it: never with what the endpoint is given
-	// Server is the URL of the model server's own metrics. Empty is /metrics beside the
-	// endpoint, if it answers there; "off" is none.
+	// Server is the URL of the server's own metrics, empty for /metrics beside the endpoint if there, "off" for none.
 	Server string
 	HTTP   config.HTTPClientConfig // for the server's; the endpoint's own
 }

@@ -39,8 +39,7 @@ func (e stopError) Error() string { return "the step ended: " + string(e) }
 
 // activeStep is one step while it runs.
 type activeStep struct {
-	// send sends one request and returns when it has ended, at the latest soon after ctx is
-	// done. It is called from many goroutines.
+	// send sends one request and returns when it has ended, or soon after ctx is done; many call it at once.
 	send func(ctx context.Context, j job) *openai.Trace
 	// done takes each request that has ended, one call at a time. An error ends the step.
 	done         func(*runlog.Request) error
@@ -155,8 +154,7 @@ func (s *activeStep) noteSendingEnded() {
 	}
 }
 
-// readAhead is how many prompts are made before they are needed, the first of them before
-// the clock starts, so that no request is late for want of one.
+// readAhead is how many prompts are made ahead, the first before the clock starts: no request is late for want of one.
 const readAhead = 512
 
 // readPrompts reads the prompts of all machines until all requests of the step have one, or to the source's end or that
@@ -236,8 +234,7 @@ func (s *activeStep) openLoop() {
 
 func (s *activeStep) users() int { return s.share.part(s.step, s.step.Concurrency) }
 
-// unreachedPause is how long a user waits behind a request that never came as far as the
-// server: the prompts would be used up in no time.
+// unreachedPause is behind a request that never reached the server: prompts would be used up in no time.
 const unreachedPause = 250 * time.Millisecond
 
 // closedLoop lets every user send one request after the other until the sending ends, whatever becomes of them.
@@ -347,8 +344,7 @@ func (s *activeStep) freeSlot() {
 	s.slots.Release(1)
 }
 
-// finish completes the record of a request that has ended. Its instants are those of a clock
-// that nobody sets: the log keeps no monotonic reading.
+// finish completes the record of a request, by a clock that nobody sets: the log keeps no monotonic reading.
 func (s *activeStep) finish(j job, q *runlog.Request) {
 	q.Step, q.Seq, q.SharedTokens = s.step.Index, j.seq, j.shared
 	q.ExpectedTokens, q.AimedTokens = j.prompt.ExpectedTokens, j.prompt.AimedTokens

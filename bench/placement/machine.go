@@ -171,8 +171,7 @@ func compareCards(a, b *Card) int {
 	return cmp.Or(cmp.Compare(a.Vendor, b.Vendor), cmp.Compare(len(a.Device), len(b.Device)), cmp.Compare(a.Device, b.Device))
 }
 
-// ParseDevices reads numbers, ranges and names of cards with commas between, such as 0-3,6 or
-// 0.1. The result reports whether a card is among them.
+// ParseDevices reads a list of cards, such as 0-3,6 or 0.1. The result reports whether a card is among them.
 func ParseDevices(text string) (func(CardID) bool, error) {
 	var devices []string
 	for part := range strings.SplitSeq(text, ",") {

@@ -121,8 +121,7 @@ func Judge(m *Machine) *Result {
 	return &Result{Machine: *m, Binding: m.binding(nodes), Remarks: remarks}
 }
 
-// Placed reports whether every process is where it should be: false where one is not, nil
-// where it is not known of one and no other is misplaced.
+// Placed reports whether every process is where it should be, nil where that is not known.
 func (r *Result) Placed() *bool {
 	placed := new(true)
 	for _, p := range r.Processes {

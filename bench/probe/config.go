@@ -170,8 +170,7 @@ func (s *Spec) check(refuse func(bad bool, format string, args ...any)) {
 	refuse(twoPrompts, "prompt: at most one of prompt, prompt_file and random_input_tokens may be set")
 }
 
-// CheckFiles returns which files with credentials of the target's requests cannot be read
-// now: they are read again for each request, and may come.
+// CheckFiles returns which files with credentials cannot be read now: they are read for each request, and may come.
 func (t Target) CheckFiles() []error {
 	var files []string
 	h := t.spec.HTTP

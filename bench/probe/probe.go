@@ -376,8 +376,7 @@ func (t Target) text(nonce string) string {
 	return nonce + "\n" + body
 }
 
-// record keeps the outcome and logs it when it is another than the last. A request
-// that this program canceled is not recorded.
+// record keeps the outcome, unless this program canceled the request, and logs it when it is another than the last.
 func (l *loop) record(o Outcome) {
 	if o.Failure != nil && o.Failure.Reason == openai.ReasonCanceled {
 		return

@@ -110,10 +110,19 @@ func newDistribution(samples []Value, percentiles []float64, unit float64) Distr
 	for _, w := range waited {
 		ranked = append(ranked, max(w, d.Max))
 	}
+	above := make([]float64, len(samples)) // 1 for a sample above a percentile
 	rank := func(p float64) float64 { return interpolated(p, len(ranked), func(i int) float64 { return ranked[i] }) }
 	for _, p := range percentiles {
 		value := rank(p)
-		independent := independentAt(inOrder, value)
+		for i, v := range inOrder {
+			if above[i] = 0; v > value {
+				above[i] = 1
+			}
+		}
+		independent := float64(len(above)) // samples, by how those above and below the value follow one another
+		if share, e := stat.Mean(above, nil), errorOfMean(above); e > 0 {
+			independent = min(max(share*(1-share)/(e*e), 1), independent)
+		}
 		margin := confidence * 100 * math.Sqrt(p/100*(1-p/100)/independent)
 		e := Unknown() // where the interval ends beyond all samples
 		if p+margin < 100 && p-margin > 0 {
@@ -125,8 +134,7 @@ func newDistribution(samples []Value, percentiles []float64, unit float64) Distr
 	return d
 }
 
-// interpolated is the percentile p of n values in order as numpy.percentile has it: at
-// (n-1)p/100, on a line between the values beside it.
+// interpolated is the percentile p of n values in order, as numpy.percentile has it.
 func interpolated(p float64, n int, at func(i int) float64) float64 {
 	i, part := math.Modf(p / 100 * float64(n-1))
 	low := at(int(i))
@@ -134,22 +142,6 @@ func interpolated(p float64, n int, at func(i int) float64) float64 {
 		return low
 	}
 	return low + part*(at(int(i)+1)-low)
-}
-
-// independentAt is how many independent samples there are behind a percentile with that value, from 1 to
-// all of them: by how samples above and below it follow one another.
-func independentAt(samples []float64, value float64) float64 {
-	above := make([]float64, len(samples))
-	for i, v := range samples {
-		if v > value {
-			above[i] = 1
-		}
-	}
-	n, share, e := float64(len(above)), stat.Mean(above, nil), errorOfMean(above)
-	if !(e > 0) {
-		return n
-	}
-	return min(max(share*(1-share)/(e*e), 1), n)
 }
 
 // errorOfMean is the standard error of the mean of values that depend on one another, NaN of less than two.

@@ -100,8 +100,7 @@ func (q *request) keep(chunks []openai.Chunk) {
 	}
 }
 
-// chunkGaps are the time before each chunk of text, of the first since the start, and the
-// tokens that it brought, 0 where nothing tells.
+// chunkGaps are the time before each chunk of text and the tokens that it brought, 0 where nothing tells.
 func (q *request) chunkGaps() iter.Seq2[int64, int64] {
 	return func(yield func(gap, tokens int64) bool) {
 		gaps, tokens, gap := q.gaps, q.tokens, int64(0)
@@ -186,8 +185,7 @@ func sentIn[T interface{ sentAt() int64 }](w span, all []T) []T {
 	return all[from:max(from, to)]
 }
 
-// concurrency is how many units were in flight on the mean of a window: the time that all
-// of them spent in flight inside of it, over its length.
+// concurrency is how many units were in flight on the mean of a window: the time they all spent so, over its length.
 func concurrency(w span, units []unit) float64 {
 	inFlight := 0.0
 	for _, u := range units {

@@ -176,8 +176,7 @@ func (s *Step) joules() Value {
 	return Value(watts * s.Whole.Window.Duration().Seconds())
 }
 
-// samplesForServer is how many samples of the server inside of a step it takes for a
-// mean: two at its ends show it before and after the load.
+// samplesForServer is how many samples it takes for a mean: the two at the ends are before and after the load.
 const samplesForServer = 3
 
 // ServerSample is what the server's own metrics showed during a step, over all
@@ -207,8 +206,7 @@ type Speculation struct {
 	AcceptedLength float64 `json:"mean_accepted_length"` // tokens of a draft, with the model's own behind them
 }
 
-// server is what the model server says of itself: vLLM's metrics of every version, and
-// MindIE's, which have the same names without "vllm:".
+// server is what the model server says of itself: vLLM's metrics of every version, and those without "vllm:".
 type server struct {
 	model  string   // that was asked for
 	values readings // by name without vllm: and _total, of all engines

@@ -70,35 +70,30 @@ func Decode(line []byte) (rec Record, err error) {
 	return rec, err
 }
 
-// Find returns the logs that paths stand for, in their order. A path is a log, a folder that holds one, or a folder
-// of such folders. It is an error when a path gives none.
-func Find(paths ...string) ([]string, error) {
-	var logs []string
+// Find returns the logs that paths stand for, each a log, a folder that holds one, or a folder of such folders.
+func Find(paths ...string) (logs []string, err error) {
 	for _, path := range paths {
-		found, err := find(path)
+		info, err := os.Stat(path)
 		if err != nil {
 			return nil, fmt.Errorf("finding traces: %w", err)
+		}
+		found := []string{path}
+		if info.IsDir() {
+			for _, pattern := range []string{FileName, "*/" + FileName} {
+				if found, _ = fs.Glob(os.DirFS(path), pattern); len(found) > 0 { // the pattern is right
+					break
+				}
+			}
+			for i := range found {
+				found[i] = filepath.Join(path, found[i])
+			}
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("finding traces: no %s in %s nor in the folders in it", FileName, path)
 		}
 		logs = append(logs, found...)
 	}
 	return logs, nil
-}
-
-func find(path string) ([]string, error) {
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() {
-		return []string{path}, err
-	}
-	for _, pattern := range []string{FileName, "*/" + FileName} {
-		found, _ := fs.Glob(os.DirFS(path), pattern) // the pattern is right
-		for i := range found {
-			found[i] = filepath.Join(path, found[i])
-		}
-		if len(found) > 0 {
-			return found, nil
-		}
-	}
-	return nil, fmt.Errorf("no %s in %s nor in the folders in it", FileName, path)
 }
 
 // Writer writes a log. It may be used from several goroutines.

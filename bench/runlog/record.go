@@ -67,8 +67,7 @@ type Run struct {
 	Capacity    *Capacity  `json:"capacity,omitempty"` // what chose the steps, nil where they were given
 	// SLO are what each step is judged by, none where nothing was asked for.
 	SLO []openai.Objective `json:"slo,omitempty"`
-	// Side names what is compared, see accelbench compare. Server is the process
-	// that was started for it, nil where none was.
+	// Side names what is compared, and Server is the process that was started for it, nil where none was.
 	Side       string   `json:"side,omitempty"`
 	Server     *Server  `json:"server,omitempty"`
 	Steps      []string `json:"steps,omitempty"` // the names of all that were planned, see [Label]
@@ -317,8 +316,7 @@ func (s Step) At(level float64) Step {
 
 // Label is what a step is called. Nothing from outside is in it.
 type Label struct {
-	// Short is where the level matters: "8" users, "4 req/s", "inf" for a burst, "replay"; " max 100" is a bound on the
-	// requests in flight, " #2" the second of several repeats.
+	// Short is where the level matters: "8" users, "4 req/s", "inf", "replay"; " max 100" is a bound, " #2" the second run.
 	Short string
 	Long  string // by itself: "8 users", "8 users #2", "all at once", "4 requests/s, at most 100 in flight"
 	Load  string // the same for all repeats, with how requests arrive: "4 requests/s, poisson"

@@ -180,8 +180,7 @@ func vllmBackend(run *runlog.Run) string {
 	return cmp.Or(run.Backend, "openai-chat")
 }
 
-// EvalscopeFileName is evalscope-perf's {model}_{dataset}_p{P}.txt, P being the number of users. A data set given by
-// its path is named by its file, up to the first dot.
+// EvalscopeFileName is evalscope-perf's {model}_{dataset}_p{P}.txt, P being the users and a path its file up to a dot.
 func EvalscopeFileName(model, dataset string, s *result.Step) string {
 	dataset, _, _ = strings.Cut(path.Base(dataset), ".")
 	return fmt.Sprintf("%s_%s_p%d%s.txt", FileName(model, "model"), FileName(dataset, "dataset"), s.Concurrency, repeatName(s))

@@ -64,18 +64,15 @@ func (r *renderFlags) register(c *kingpin.CmdClause) {
 	metric := oneOf("ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue")
 	c.Flag("percentile-metrics", "").Hidden().SetValue(parsed(&r.metrics, listOf(metric)))
 	c.Flag("metric-percentiles", "Percentiles beside 50 and 90. Default: 99.").PlaceHolder("P,…").SetValue(parsed(&r.options.Percentiles, listOf(parsePercentile)))
-	c.Flag("goodput", "What a good request meets: ttft:500 tpot:50 itl:80 e2el:30000 (ms).").PlaceHolder("M:MS").SetValue(parsedFlag(r.addGoodput))
-}
-
-// addGoodput adds an objective, in place of one of the same measure.
-func (r *renderFlags) addGoodput(text string) error {
-	o, err := openai.ParseObjective(text)
-	if err != nil || o.Percentile > 0 || !slices.Contains([]openai.Measure{"ttft", "tpot", "itl", "e2el"}, o.Measure) {
-		return fmt.Errorf("%q is none of ttft, tpot, itl and e2el with its milliseconds, such as ttft:500", text)
-	}
-	r.options.Goodput = slices.DeleteFunc(r.options.Goodput, func(p openai.Objective) bool { return p.Measure == o.Measure })
-	r.options.Goodput = append(r.options.Goodput, o)
-	return nil
+	c.Flag("goodput", "What a good request meets: ttft:500 tpot:50 itl:80 e2el:30000 (ms).").PlaceHolder("M:MS").SetValue(parsedFlag(func(text string) error {
+		o, err := openai.ParseObjective(text)
+		if err != nil || o.Percentile > 0 || !slices.Contains([]openai.Measure{"ttft", "tpot", "itl", "e2el"}, o.Measure) {
+			return fmt.Errorf("%q is none of ttft, tpot, itl and e2el with its milliseconds, such as ttft:500", text)
+		}
+		isSame := func(p openai.Objective) bool { return p.Measure == o.Measure } // whose place it takes
+		r.options.Goodput = append(slices.DeleteFunc(r.options.Goodput, isSame), o)
+		return nil
+	}))
 }
 
 func (p *program) addReport() {
