@@ -27,8 +27,7 @@ const (
 	leastAnswers = 5
 	mostAnswers  = 40
 	mostTime     = 10 * time.Minute
-	// Of n random arrivals the rate is only right within 2/√n (95 %), and near the edge latencies
-	// change about twice as much as the rate.
+	// Of n random arrivals the rate is right within 2/√n (95 %); near the edge latencies change twice as much.
 	arrivalNoise = 2
 	sensitivity  = 2
 	beside       = 1.3 // times a rate
@@ -36,55 +35,88 @@ const (
 
 // Result is how much load the server carries within its objectives, from the steps of a run that searched for it.
 type Result struct {
-	Answer
-	Search *runlog.Capacity
-	// Binding is the name of the objective that FailedAt misses by most, or
-	// [BindingBacklog]; empty without a FailedAt.
-	Binding string
+	Variable string `json:"variable"`
+	// Value is the most load that met the objectives below any that missed them, FailedAt the least that missed
+	// them, and VoidAt the least between the two that could not be judged.
+	Value    Load `json:"value"`
+	FailedAt Load `json:"failed_at"`
+	VoidAt   Load `json:"-"`
+	// AtLeast is true where the server may carry more than Value: no load missed, or the search is not Finished.
+	AtLeast  bool `json:"at_least"`
+	Finished bool `json:"finished"` // no other trial was to come
+	// Low and High are how firm the answer is: all runs at Low and below met the objectives, all at High and
+	// above missed them. They are Value and FailedAt where repeats agree.
+	Low  Load `json:"low"`
+	High Load `json:"high"`
+	// Binding is the objective that FailedAt misses by most, or [BindingBacklog]; empty without a FailedAt.
+	Binding string `json:"binding,omitempty"`
 	// Contradiction are two levels of which the higher one has clearly the better figure, so
 	// that the server or the machine was not the same throughout; 0 for none.
-	Contradiction [2]float64
-	Refused       string // how the server refused the requests for what they ask, its own words
-	Gone          bool   // the server did not answer any more
-	report        *result.Report
+	Contradiction [2]float64  `json:"contradiction,omitzero"`
+	Objectives    []Objective `json:"objectives"`
+	Levels        []Level     `json:"levels"` // ascending
+
+	Search  *runlog.Capacity `json:"-"`
+	Refused string           `json:"-"` // how the server refused the requests for what they ask, its own words
+	Gone    bool             `json:"-"` // the server did not answer any more
+	report  *result.Report
 }
 
-// FromReport is nil where nothing was searched for. The same steps give the same answer, be
-// they just run or read from a log.
+// Objective is one of the search's, with its figures at Value and at FailedAt.
+type Objective struct {
+	openai.Objective
+	Value       result.Value `json:"value"`
+	ValueFailed result.Value `json:"value_failed"`
+	AtLeast     bool         `json:"value_failed_at_least,omitempty"` // which falls among those who still waited
+}
+
+// FromReport is nil where nothing was searched for. Steps give the same answer just run and read from a log.
 func FromReport(r *result.Report) *Result {
 	if len(r.Runs) > 1 && r.Runs[0].Machines == 0 || r.Runs[0].Capacity == nil {
 		return nil
 	}
 	search := r.Runs[0].Capacity
-	c := &Result{Search: search, report: r}
 	var trials []Trial
+	var ended error
+	var last *result.Step
 	for i := range r.Steps {
-		s := &r.Steps[i]
-		if err := end(s, search); err != nil {
-			c.Gone = errors.Is(err, ErrGone)
-			if errors.Is(err, ErrRefused) {
-				c.Refused = s.FailedAs[openai.ReasonHTTP4xx]
-			}
+		last = &r.Steps[i]
+		if ended = end(last, search); ended != nil {
 			break
 		}
-		if j := Judge(s, search); !j.Longer {
-			trials = append(trials, Trial{Level: s.Level(), Verdict: j.Verdict, Step: i})
+		if j := Judge(last, search); !j.Longer {
+			trials = append(trials, Trial{Level: last.Level(), Verdict: j.Verdict, Step: i})
 		}
 	}
-	c.Answer = newAnswer(search, trials)
-	if s := c.Shown(c.FailedAt); s != nil {
+	c := newResult(search, trials)
+	c.report, c.Gone = r, errors.Is(ended, ErrGone)
+	if errors.Is(ended, ErrRefused) {
+		c.Refused = last.FailedAs[openai.ReasonHTTP4xx]
+	}
+	value, failed := c.Shown(c.Value), c.Shown(c.FailedAt)
+	if failed != nil {
 		c.Binding = BindingBacklog
-		if worst := Worst(s); worst != nil {
+		if worst := Worst(failed); worst != nil {
 			c.Binding = string(worst.Measure)
 		}
+	}
+	for i, o := range search.Objectives {
+		one := Objective{Objective: o, Value: result.Unknown(), ValueFailed: result.Unknown()}
+		if value != nil {
+			one.Value = value.Objectives[i].Value
+		}
+		if failed != nil {
+			one.ValueFailed, one.AtLeast = failed.Objectives[i].Value, failed.Objectives[i].AtLeast
+		}
+		c.Objectives = append(c.Objectives, one)
 	}
 	c.Contradiction = c.contradiction()
 	return c
 }
 
 // Shown is the step whose figures stand for a level: the last one with its verdict, or else
-// the last. It is nil for a level that was not run, and for 0.
-func (c *Result) Shown(level float64) *result.Step {
+// the last. It is nil for a level that was not run, and for none.
+func (c *Result) Shown(level Load) *result.Step {
 	at := slices.IndexFunc(c.Levels, func(l Level) bool { return l.Level == level })
 	if at < 0 {
 		return nil
@@ -110,8 +142,7 @@ func Worst(s *result.Step) *result.ObjectiveResult {
 	return worst
 }
 
-// contradiction looks for a level whose binding figure is clearly worse than that of a higher
-// one: beyond both intervals, and by more than a tenth.
+// contradiction is a level whose binding figure is worse than a higher one's: beyond both intervals, and by a tenth.
 func (c *Result) contradiction() (levels [2]float64) {
 	const clearly, widened = 1.1, 1.5 // since all pairs of levels are looked at
 	for i, higher := range c.Levels {
@@ -121,7 +152,7 @@ func (c *Result) contradiction() (levels [2]float64) {
 				p := high.Objectives[n]
 				isWorse := o.Value > clearly*p.Value && o.Value-widened*o.Error > p.Value+widened*p.Error
 				if string(o.Measure) == c.Binding && isWorse && low.Steady != nil && high.Steady != nil {
-					levels = [2]float64{lower.Level, higher.Level}
+					levels = [2]float64{float64(lower.Level), float64(higher.Level)}
 				}
 			}
 		}
@@ -178,7 +209,7 @@ type Judgement struct {
 // Judge says whether a step of a search met its objectives. Requests that pile up are a miss, and so is a rate that
 // does not become steady. A load generator that was the limit, or a load that was short, says nothing of the level.
 func Judge(s *result.Step, search *runlog.Capacity) Judgement {
-	isRandom := s.Paced() && s.Arrival != runlog.ArrivalConstant
+	isRandom := s.Rate > 0 && s.Arrival != runlog.ArrivalConstant
 	hasFew := isRandom && float64(s.Account.Attempted) < enoughRequests(search.Precision)
 	isShort := hasFew && s.Whole.Window.Duration() < mostTime
 	grows := search.Grows && (answers(s) < mostAnswers || isShort)
@@ -205,7 +236,7 @@ func Judge(s *result.Step, search *runlog.Capacity) Judgement {
 		return Judgement{Verdict: Missed}
 	case s.ClientLimit != "":
 		return Judgement{Why: clientWas + s.ClientLimit}
-	case s.Steady == nil && s.Paced() && search.Grows && s.Account.Succeeded > 0:
+	case s.Steady == nil && s.Rate > 0 && search.Grows && s.Account.Succeeded > 0:
 		if grows {
 			return Judgement{Why: s.NotSteady, Longer: true}
 		}
@@ -216,14 +247,13 @@ func Judge(s *result.Step, search *runlog.Capacity) Judgement {
 		return Judgement{Why: clientWas + s.Short}
 	case unknown != "":
 		return Judgement{Why: unknown}
-	case isClose, grows && s.Paced() && answers(s) < leastAnswers:
+	case isClose, grows && s.Rate > 0 && answers(s) < leastAnswers:
 		return Judgement{Why: "too short to tell", Longer: true}
 	}
 	return Judgement{Verdict: Met}
 }
 
-// isNear reports whether a figure is so close to its limit, for how far off it may be, that a
-// longer step could say another thing.
+// isNear reports whether a figure is so close to its limit that a longer step could say another thing.
 func isNear(o result.ObjectiveResult, noise, precision float64) bool {
 	if !o.Error.Known() { // too few samples for an interval
 		return math.Abs(float64(o.Value)-o.Limit) <= o.Limit/2

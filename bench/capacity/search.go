@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -28,6 +29,17 @@ func (v Verdict) MarshalJSON() ([]byte, error) {
 	return []byte([...]string{Void: "null", Met: "true", Missed: "false"}[v]), nil
 }
 
+// Load is users or requests a second, 0 for none.
+type Load float64
+
+// MarshalJSON writes null for none.
+func (l Load) MarshalJSON() ([]byte, error) {
+	if l == 0 {
+		return []byte("null"), nil
+	}
+	return result.Value(l).MarshalJSON()
+}
+
 // maxVoid is after how many void runs a level cannot be judged.
 const maxVoid = 2
 
@@ -40,7 +52,7 @@ type Trial struct {
 
 // Level is what the runs at one level say together.
 type Level struct {
-	Level   float64 `json:"level"`
+	Level   Load    `json:"level"`
 	Verdict Verdict `json:"met"`
 	Steps   []int   `json:"steps"` // of the report, that have a say
 
@@ -50,20 +62,6 @@ type Level struct {
 
 // unanimous reports whether every run that is not void says the same.
 func (l Level) unanimous() bool { return l.count[Met] == 0 || l.count[Missed] == 0 }
-
-// Answer is what is known after some trials.
-type Answer struct {
-	// Value is the most load that met the objectives below any that missed them, FailedAt the least that missed
-	// them, and VoidAt the least between the two that could not be judged; 0 for none.
-	Value, FailedAt, VoidAt float64
-	// AtLeast is true where the server may carry more than Value: no load missed, or the search is Unfinished.
-	AtLeast    bool
-	Unfinished bool    // another trial was to come
-	Levels     []Level // ascending
-	// Low and High are how firm the answer is: all runs at Low and below met the objectives, all at High and
-	// above missed them; 0 where there are none. They are Value and FailedAt where repeats agree.
-	Low, High float64
-}
 
 // Search runs levels until the edge is known, or until measure fails, and returns what was tried.
 func Search(ctx context.Context, c *runlog.Capacity, measure func(ctx context.Context, level float64) (Verdict, error)) ([]Trial, error) {
@@ -86,29 +84,29 @@ func next(c *runlog.Capacity, tried []Trial) (level float64, more bool) {
 	levels := levelsOf(tried, c.Repeat)
 	again := func(l Level) bool { return l.Verdict == Void && len(l.Steps) < maxVoid }
 	if i := slices.IndexFunc(levels, again); i >= 0 {
-		return levels[i].Level, true
+		return float64(levels[i].Level), true
 	}
 	lower, upper := edge(levels)
 	switch {
 	case upper == nil && len(levels) == 0:
 		return c.From, true
 	case upper == nil: // the most so far met, or no level could be judged yet
-		most := levels[len(levels)-1].Level
+		most := float64(levels[len(levels)-1].Level)
 		return min(2*most, c.To), most < c.To
 	case lower != nil:
-		if middle, ok := middle(c, lower.Level, upper.Level); ok {
+		if middle, ok := middle(c, float64(lower.Level), float64(upper.Level)); ok {
 			return middle, true
 		}
 		if !lower.settled {
-			return lower.Level, true
+			return float64(lower.Level), true
 		}
 	}
-	return upper.Level, !upper.settled
+	return float64(upper.Level), !upper.settled
 }
 
-// newAnswer is what tried says, by the same rules whoever ran it.
-func newAnswer(c *runlog.Capacity, tried []Trial) Answer {
-	a := Answer{Levels: levelsOf(tried, c.Repeat)}
+// newResult is what tried says, by the same rules whoever ran it.
+func newResult(c *runlog.Capacity, tried []Trial) *Result {
+	a := &Result{Search: c, Variable: c.Variable, Levels: levelsOf(tried, c.Repeat)}
 	lower, upper := edge(a.Levels)
 	if lower != nil {
 		a.Value = lower.Level
@@ -122,8 +120,8 @@ func newAnswer(c *runlog.Capacity, tried []Trial) Answer {
 			break
 		}
 	}
-	_, a.Unfinished = next(c, tried)
-	a.AtLeast = a.Value > 0 && (a.FailedAt == 0 || a.Unfinished)
+	_, more := next(c, tried)
+	a.Finished, a.AtLeast = !more, a.Value > 0 && (a.FailedAt == 0 || more)
 	for _, l := range a.Levels {
 		if l.Verdict != Met || !l.unanimous() {
 			break
@@ -139,15 +137,14 @@ func newAnswer(c *runlog.Capacity, tried []Trial) Answer {
 	return a
 }
 
-// levelsOf are those that were tried, ascending, each with the verdict of the majority of up
-// to repeat runs: a tie misses.
+// levelsOf are those that were tried, ascending, by the majority of up to repeat runs each: a tie misses.
 func levelsOf(tried []Trial, repeat int) []Level {
 	tried = slices.Clone(tried)
 	slices.SortStableFunc(tried, func(a, b Trial) int { return cmp.Compare(a.Level, b.Level) })
 	var all []Level
 	for i, t := range tried {
 		if i == 0 || t.Level != tried[i-1].Level {
-			all = append(all, Level{Level: t.Level})
+			all = append(all, Level{Level: Load(t.Level)})
 		}
 		l := &all[len(all)-1]
 		l.Steps = append(l.Steps, t.Step)

@@ -211,7 +211,7 @@ func found(t *testing.T, variable string, from, to float64, objective openai.Obj
 			most = runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: int(to), RampUp: time.Duration(to) * 20 * time.Millisecond}
 		}
 		f := Finder{Search: search, Most: most, Put: session.Step, Progress: func(s *result.Step, j Judgement) {
-			t.Logf("%s: %d requests, %v: %+v %s", s.Title(), s.Account.Attempted, s.Objectives[0].Value, j, s.NotSteady)
+			t.Logf("%s: %d requests, %v: %+v %s", s.Label.Long, s.Account.Attempted, s.Objectives[0].Value, j, s.NotSteady)
 		}}
 		if err := f.Run(ctx); err != nil {
 			t.Fatal(err)
@@ -267,14 +267,14 @@ func TestCapacityOfLongAnswers(t *testing.T) {
 				v, _ := truth(20_000, users, rate, c.measure, 90)
 				return v
 			}
-			less, more := answer.Value/1.05, answer.Value/0.95
+			less, more := float64(answer.Value)/1.05, float64(answer.Value)/0.95
 			if !byRate {
 				less, more = math.Floor(less), math.Ceil(more)
 			}
 			if low, high := figure(less), figure(more); low > c.limit || high < c.limit {
 				t.Errorf("carries %v: 20,000 requests say %.4f s at %.4g and %.4f s at %.4g", answer.Value, low, less, high, more)
 			}
-			if byRate && answer.Value > saturation {
+			if byRate && float64(answer.Value) > saturation {
 				t.Errorf("carries %v requests/s, and the server can do %.3f", answer.Value, saturation)
 			}
 		})

@@ -75,28 +75,28 @@ func TestCapacityOfSteps(t *testing.T) {
 	met, missed := 0.05, 0.2
 	for name, tt := range map[string]struct {
 		steps   []result.Step
-		want    Answer
+		want    Result
 		binding string
 	}{
 		"found": {
 			[]result.Step{searchedStep(1, met), searchedStep(2, met), searchedStep(4, missed), searchedStep(3, missed), searchedStep(2, met), searchedStep(3, missed)},
-			Answer{Value: 2, FailedAt: 3},
+			Result{Value: 2, FailedAt: 3, Finished: true},
 			"ttft",
 		},
-		"the majority":  {[]result.Step{searchedStep(1, met), searchedStep(8, missed), searchedStep(8, met), searchedStep(8, met)}, Answer{Value: 8, AtLeast: true}, ""},
-		"none":          {[]result.Step{searchedStep(1, met, failing(0.5)), searchedStep(1, met, failing(0.5))}, Answer{FailedAt: 1}, string(openai.Failures)},
-		"the next one":  {[]result.Step{searchedStep(1, met, notSteady), searchedStep(1, met, notSteady), searchedStep(8, met)}, Answer{Value: 8, AtLeast: true}, ""},
-		"an error":      {[]result.Step{searchedStep(1, met), searchedStep(2, met)}, Answer{Value: 2, AtLeast: true, Unfinished: true}, ""},
-		"went away":     {[]result.Step{searchedStep(1, met), searchedStep(2, missed, stopped(runlog.StopUnreachable))}, Answer{Value: 1, AtLeast: true, Unfinished: true}, ""},
-		"hangs":         {[]result.Step{searchedStep(1, met), searchedStep(2, missed, silent)}, Answer{Value: 1, AtLeast: true, Unfinished: true}, ""},
-		"interrupted":   {[]result.Step{searchedStep(1, met), searchedStep(2, missed, stopped(runlog.StopInterrupted))}, Answer{Value: 1, AtLeast: true, Unfinished: true}, ""},
-		"between edges": {[]result.Step{searchedStep(1, met), searchedStep(2, missed), searchedStep(1, met, stopped(""))}, Answer{Value: 1, FailedAt: 2, AtLeast: true, Unfinished: true}, "ttft"},
+		"the majority":  {[]result.Step{searchedStep(1, met), searchedStep(8, missed), searchedStep(8, met), searchedStep(8, met)}, Result{Value: 8, AtLeast: true, Finished: true}, ""},
+		"none":          {[]result.Step{searchedStep(1, met, failing(0.5)), searchedStep(1, met, failing(0.5))}, Result{FailedAt: 1, Finished: true}, string(openai.Failures)},
+		"the next one":  {[]result.Step{searchedStep(1, met, notSteady), searchedStep(1, met, notSteady), searchedStep(8, met)}, Result{Value: 8, AtLeast: true, Finished: true}, ""},
+		"an error":      {[]result.Step{searchedStep(1, met), searchedStep(2, met)}, Result{Value: 2, AtLeast: true}, ""},
+		"went away":     {[]result.Step{searchedStep(1, met), searchedStep(2, missed, stopped(runlog.StopUnreachable))}, Result{Value: 1, AtLeast: true}, ""},
+		"hangs":         {[]result.Step{searchedStep(1, met), searchedStep(2, missed, silent)}, Result{Value: 1, AtLeast: true}, ""},
+		"interrupted":   {[]result.Step{searchedStep(1, met), searchedStep(2, missed, stopped(runlog.StopInterrupted))}, Result{Value: 1, AtLeast: true}, ""},
+		"between edges": {[]result.Step{searchedStep(1, met), searchedStep(2, missed), searchedStep(1, met, stopped(""))}, Result{Value: 1, FailedAt: 2, AtLeast: true}, "ttft"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			search := &runlog.Capacity{Variable: runlog.VariableConcurrency, From: 1, To: 8, Precision: 0.05, Repeat: 3}
 			r := &result.Report{Runs: []runlog.Run{{Capacity: search}}, Steps: tt.steps}
 			c := FromReport(r)
-			if diff := cmp.Diff(tt.want, c.Answer, cmpopts.IgnoreFields(Answer{}, "Levels", "VoidAt", "Low", "High")); diff != "" {
+			if diff := cmp.Diff(tt.want, *c, ignoreLevels, cmpopts.IgnoreFields(Result{}, "VoidAt")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if c.Binding != tt.binding {
@@ -104,7 +104,7 @@ func TestCapacityOfSteps(t *testing.T) {
 			}
 			for _, l := range c.Levels {
 				shown := c.Shown(l.Level)
-				if v := Judge(shown, search).Verdict; shown.Level() != l.Level || v != l.Verdict {
+				if v := Judge(shown, search).Verdict; shown.Level() != float64(l.Level) || v != l.Verdict {
 					t.Errorf("level %v is shown by a step of %d users: %v, want %v", l.Level, shown.Concurrency, v, l.Verdict)
 				}
 			}

@@ -69,7 +69,7 @@ func TestJSONHoldsEveryRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := find(t, &read, "8 users", "node0", "ttft_p50")
-	if len(row.Base.Values) != 5 || len(row.Side.Values) != 5 || row.P == nil {
+	if len(row.Base.Values) != 5 || len(row.Side.Values) != 5 || !(row.P > 0) {
 		t.Errorf("row %+v", row)
 	}
 }
@@ -88,7 +88,7 @@ func TestOneStartASideRanksNothing(t *testing.T) {
 		c := compared(t, []Side{{Name: "none", Reports: []*result.Report{none}}, {Name: "node0", Reports: []*result.Report{node0}}})
 		p := c.Levels[0].Pairs[0]
 		for _, r := range p.Rows {
-			if r.Finding != "one start of the server each" || r.P != nil {
+			if r.Finding != "one start of the server each" || r.P.Known() {
 				t.Errorf("%s of %d repeats: %s", r.Metric, repeats, r.text(r.column.Unit))
 			}
 		}
@@ -129,24 +129,6 @@ func TestSteadyOnlyWhenAllAre(t *testing.T) {
 	c := compared(t, sides)
 	if c.Levels[0].Part != "whole" || c.Levels[1].Part != "steady" {
 		t.Errorf("parts %q and %q, want whole at 8 and steady at 100", c.Levels[0].Part, c.Levels[1].Part)
-	}
-}
-
-func TestLevelNames(t *testing.T) {
-	tests := []struct {
-		step runlog.Step
-		want string
-	}{
-		{runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8, Repeat: 3}, "8 users"},
-		{runlog.Step{Arrival: runlog.ArrivalBurst, MaxConcurrency: 100}, "all at once, at most 100 in flight"},
-		{runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 4}, "4 requests/s, poisson"},
-		{runlog.Step{Arrival: runlog.ArrivalGamma, Rate: 0.5, Burstiness: 0.25, MaxConcurrency: 100}, "0.5 requests/s, at most 100 in flight, burstiness 0.25"},
-		{runlog.Step{Arrival: runlog.ArrivalReplay}, "replay"},
-	}
-	for _, tt := range tests {
-		if got := levelName(result.Step{Step: tt.step}); got != tt.want {
-			t.Errorf("level %q, want %q", got, tt.want)
-		}
 	}
 }
 

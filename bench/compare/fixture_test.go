@@ -39,7 +39,7 @@ func users(n int, change ...func(*result.Step)) result.Step {
 	for _, c := range change {
 		c(&s)
 	}
-	if s.NotSteady == "" {
+	if s.Label = s.Step.Label(false); s.NotSteady == "" {
 		steady := s.Whole
 		s.Steady = &steady
 	}

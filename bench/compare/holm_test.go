@@ -119,7 +119,7 @@ func TestHolm(t *testing.T) {
 	}
 	var got []string
 	for _, v := range judge(base, others, latency) {
-		v.Change = nil
+		v.Change = result.Unknown()
 		got = append(got, v.text(latency.Unit))
 	}
 	want := []string{"no difference found (p=0.056)", "worse (p=0.032)", "worse (p=0.024)", "too few runs", "worse (p=0.017)"}

@@ -52,8 +52,7 @@ type Turn struct {
 	Folder string // for its log
 }
 
-// ParseCommand reads a command line. Quotes and backslashes are read as a shell reads them,
-// and nothing else is: no variables, pipes or redirections.
+// ParseCommand reads a command line as a shell does, but without variables, pipes and redirections.
 func ParseCommand(line string) ([]string, error) {
 	command, err := shellquote.Split(line)
 	if err == nil && len(command) == 0 {
@@ -65,8 +64,7 @@ func ParseCommand(line string) ([]string, error) {
 	return command, nil
 }
 
-// ParseBound reads a command line as [ParseCommand] does, and puts a binding in place of its
-// word {}, which must stand before a program.
+// ParseBound is [ParseCommand] with a binding in place of the word {}, which must stand before a program.
 func ParseBound(line string, binding []string) ([]string, error) {
 	command, err := ParseCommand(line)
 	if err != nil {
@@ -175,8 +173,7 @@ func (p *Plan) turn(ctx context.Context, t Turn, client *openai.Client, subreape
 	return p.Measure(ctx, t)
 }
 
-// startServer runs a command that prints to logFile, which only the user may read: it may hold keys. It must be stopped,
-// also when it has ended itself.
+// startServer runs a command, which must be stopped also when it has ended. Only the user may read its log: it may hold keys.
 func startServer(subreaper *process.Subreaper, argv []string, logFile string) (*process.Child, error) {
 	path, err := process.LookPath(argv[0])
 	if err != nil {

@@ -24,12 +24,6 @@ type Turn struct {
 	Delay     time.Duration // the thinking time before the turn, without effect before the first
 }
 
-// Conversations say how made conversations look.
-type Conversations struct {
-	Turns Range
-	Delay Delay
-}
-
 // Delay is a thinking time: the mean of an exponential distribution, or always the same.
 type Delay struct {
 	Mean     time.Duration
@@ -85,11 +79,10 @@ func (d Delay) draw(r *rand.Rand) time.Duration {
 	return time.Duration(r.ExpFloat64() * float64(d.Mean))
 }
 
-// conversation makes the i-th conversation: turns of InputLen tokens, behind a system
-// prompt of PrefixLen tokens that all share.
+// conversation makes the i-th: turns of InputLen tokens behind a shared system prompt of PrefixLen tokens.
 func (m maker) conversation(i uint64) Prompt {
 	r := m.random("conversation", i)
-	turns := m.cfg.Conversations.Turns
+	turns := m.cfg.Turns
 	p := Prompt{Shared: m.shared("prefix", 0, m.cfg.PrefixLen)}
 	if m.cfg.PrefixLen > 0 {
 		units := m.draw(nil, m.units(m.cfg.PrefixLen), m.random("prefix", 0))
@@ -102,15 +95,14 @@ func (m maker) conversation(i uint64) Prompt {
 		}
 		t.Content = m.text(m.draw(nil, m.units(t.Tokens), r))
 		if n > 0 {
-			t.Delay = m.cfg.Conversations.Delay.draw(r)
+			t.Delay = m.cfg.Delay.draw(r)
 		}
 		p.Turns = append(p.Turns, t)
 	}
 	return p
 }
 
-// conversationLine is a record of a file of conversations: ShareGPT's, messages as the
-// API has them, or one turn of a session.
+// conversationLine is a record of a file: ShareGPT's, messages as the API has them, or one turn of a session.
 type conversationLine struct {
 	Conversations []struct {
 		From  string `json:"from"`
@@ -123,32 +115,27 @@ type conversationLine struct {
 	MaxTokens int              `json:"max_tokens"`
 }
 
-func (l *conversationLine) messages() []openai.Message {
-	roles := map[string]string{"human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant", "system": "system"}
-	all := slices.Clone(l.Messages)
-	for _, c := range l.Conversations {
-		all = append(all, openai.Message{Role: roles[c.From], Content: c.Value})
-	}
-	if l.Prompt != "" {
-		all = append(all, openai.Message{Role: "user", Content: l.Prompt})
-	}
-	return all
-}
+var roles = map[string]string{"human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant", "system": "system"}
 
 type conversationReader struct {
 	form     string         // of the first record
 	records  int            // until now
 	sessions map[string]int // where the conversation of a session is in all
 	all      []Record
-	// wholes are the hashes of all messages of a record, starts those of its first ones,
-	// each with the record's number.
+	// Records by the hashes of all their messages, and of their first ones.
 	wholes, starts map[uint64]int
 }
 
 // add takes a record: a conversation, or turns of that of its session.
 func (c *conversationReader) add(l conversationLine) error {
 	c.records++
-	form, messages, session := "messages", l.messages(), strings.TrimPrefix(string(l.SessionID), "null")
+	form, messages, session := "messages", l.Messages, strings.TrimPrefix(string(l.SessionID), "null")
+	for _, said := range l.Conversations {
+		messages = append(messages, openai.Message{Role: roles[said.From], Content: said.Value})
+	}
+	if l.Prompt != "" {
+		messages = append(messages, openai.Message{Role: "user", Content: l.Prompt})
+	}
 	switch {
 	case l.SessionID != nil:
 		form = "session_id"

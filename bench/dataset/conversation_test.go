@@ -19,7 +19,7 @@ func words(text string) int { return len(strings.Fields(text)) }
 func TestMadeConversations(t *testing.T) {
 	cfg := Config{
 		Kind: MultiTurn, InputLen: 30, PrefixLen: 60, OutputLen: 9, TokensPerWord: 1.5,
-		Conversations: Conversations{Turns: Range{2, 8}, Delay: Delay{Mean: 5 * time.Second, Constant: true}},
+		Turns: Range{2, 8}, Delay: Delay{Mean: 5 * time.Second, Constant: true},
 	}
 	all := take(t, open(t, cfg), 700)
 	turns, texts := map[int]int{}, map[string]bool{}
@@ -52,7 +52,7 @@ func TestMadeConversations(t *testing.T) {
 	if other := take(t, open(t, cfg), 1)[0]; other.Messages[0] == system || other.Shared[0].ID == all[0].Shared[0].ID || texts[other.Turns[0].Content] {
 		t.Error("the next step has the same prompts")
 	}
-	cfg.Conversations = Conversations{Turns: Range{4, 4}, Delay: Delay{Mean: 5 * time.Second}}
+	cfg.Turns, cfg.Delay = Range{4, 4}, Delay{Mean: 5 * time.Second}
 	cfg.InputRangeRatio = 0.5
 	sum, n, lengths := time.Duration(0), 0, map[int]bool{}
 	for _, p := range take(t, open(t, cfg), 1000) {
@@ -122,7 +122,7 @@ func TestConversationFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := tt.cfg
 			cfg.Kind, cfg.Path, cfg.DisableShuffle = MultiTurn, write(t, "a.json", tt.text), true
-			cfg.Conversations.Delay = Delay{Mean: 2 * second, Constant: true}
+			cfg.Delay = Delay{Mean: 2 * second, Constant: true}
 			s := open(t, cfg)
 			if diff := cmp.Diff(tt.want, take(t, s, len(tt.want)+1)[:len(tt.want)]); diff != "" { // the file is begun again
 				t.Errorf("prompts (-want +got):\n%s", diff)

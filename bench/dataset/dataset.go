@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -42,22 +45,21 @@ type Config struct {
 	// TokenIDs sends made prompts as token ids, whose number is exact; the completions
 	// API only. Else they are words, as many as TokensPerWord says.
 	TokenIDs bool
-	// Words are what made prompts are made of, those of [Words] when nil. TokensPerWord is
-	// how many tokens the server counts for one, 1 when 0.
+	// Words are what prompts are made of, those of [Words] when nil, of TokensPerWord tokens each, 1 when 0.
 	Words         []string
 	TokensPerWord float64
 	Trace         Trace // how the records of a trace are to be read
-	// Conversations are turns of InputLen tokens behind a system prompt of PrefixLen tokens;
+	// Conversations have Turns of InputLen tokens behind a system prompt of PrefixLen tokens;
 	// of a file they give the thinking time that it leaves out.
-	Conversations Conversations
+	Turns Range
+	Delay Delay
 	// SkipChatTemplate sends custom prompts to the completions API as they are. Else they
 	// go as token ids in the model's chat template, as with vLLM, where ChatTokens is set.
 	SkipChatTemplate bool
 	// Tokenizer returns how many tokens the model server makes of a text, without special
 	// ones; false where it does not say, and 4 bytes count as a token.
 	Tokenizer func(ctx context.Context, text string) (int, bool)
-	// ChatTokens are the ids of a user's message in the model's chat template; false where
-	// the server does not say, and the text goes as it is.
+	// ChatTokens are a message's ids in the model's chat template; false where the text goes as it is.
 	ChatTokens func(ctx context.Context, text string) ([]int32, bool)
 }
 
@@ -103,15 +105,13 @@ type Prompt struct {
 	MaxTokens int           // the length of the answer the dataset asks for, 0 for none
 	Estimated bool          // MaxTokens was guessed from a text, see [Config.Tokenizer]
 	At        time.Duration // when the request is due in a trace, since its start
-	// ExpectedTokens is the exact length of a prompt of token ids, AimedTokens the one that
-	// a prompt of made words is to have; else 0.
+	// ExpectedTokens is the exact length of token ids, AimedTokens the one that made words are to have; else 0.
 	ExpectedTokens, AimedTokens int
 	// Turns make a conversation, behind Messages: the user's, each sent with the answers to those before it.
 	Turns []Turn
 	// Shared are the starts of the prompt that others may have too, from the shortest on.
 	Shared []Shared
-	// ID names a request of a trace, and After the one that it continues, empty for none;
-	// those of one session have one name.
+	// ID names a request of a trace, or its session, and After the one that it continues; empty for none.
 	ID, After string
 }
 
@@ -123,8 +123,7 @@ type Shared struct {
 
 // Source gives out prompts one after the other. It is used by one goroutine at a time.
 type Source interface {
-	// Next returns the next prompt, or io.EOF when there are no more: a trace ends, and with
-	// [Config.NoOversample] any file.
+	// Next returns io.EOF at the end of a trace, and with [Config.NoOversample] of any file.
 	Next(ctx context.Context) (Prompt, error)
 	// Count is what was given out and skipped since the last call of Count.
 	Count() runlog.DatasetCount
@@ -163,4 +162,73 @@ func Open(cfg Config) (Source, error) {
 	}
 	k, _ := find(cfg.Kind) // which Check has found
 	return k.open(cfg), nil
+}
+
+// Kind says what a data set is made of.
+type Kind string
+
+// The kinds, by vLLM's names, and evalscope's for the first.
+const (
+	OpenQA    Kind = "openqa"
+	ShareGPT  Kind = "sharegpt"
+	Custom    Kind = "custom"
+	Random    Kind = "random"
+	Prefix    Kind = "prefix_repetition"
+	Replay    Kind = "timed_trace"
+	MultiTurn Kind = "multi_turn" // ours
+)
+
+// kinds are all kinds, in the order in which their keys are looked for.
+var kinds = []kind{
+	openQA, shareGPT, trace, multiTurn, custom,
+	{name: Random, made: true, open: openSingle},
+	{name: Prefix, made: true, open: openSingle},
+}
+
+// kind is how the prompts of one kind are made.
+type kind struct {
+	name Kind
+	keys []string                       // a file whose first record has one of them is of this kind
+	made bool                           // needs no file
+	chat bool                           // needs the chat API
+	read func(Config) ([]Record, error) // the records of a file, nil for what reads none at once
+	open func(Config) Source            // of one step
+}
+
+func kindNames() string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, string(k.name))
+	}
+	return strings.Join(names, ", ")
+}
+
+// find returns the kind of that name; the error lists all.
+func find(name Kind) (kind, error) {
+	at := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
+	if at < 0 {
+		return kind{}, fmt.Errorf("unknown data set %q: use %s", name, kindNames())
+	}
+	return kinds[at], nil
+}
+
+// Detect returns the kind of a file by the keys of its first record; CSV is a trace.
+func Detect(path string) (Kind, error) {
+	if strings.EqualFold(filepath.Ext(path), ".csv") {
+		return Replay, nil
+	}
+	var found Kind
+	err := readFile(path, questionExample, func(v map[string]any) error {
+		at := slices.IndexFunc(kinds, func(k kind) bool {
+			return slices.ContainsFunc(k.keys, func(key string) bool { return v[key] != nil })
+		})
+		if at >= 0 {
+			found = kinds[at].name
+		}
+		return fmt.Errorf("its keys do not tell what the data set is: give --dataset-name with %s", kindNames()) // no more are wanted
+	})
+	if found == "" {
+		return "", fmt.Errorf("reading data set %s: %w", path, err)
+	}
+	return found, nil
 }

@@ -1,17 +1,139 @@
 package dataset
 
 import (
+	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
+
+// Record is what a record of a file gives.
+type Record struct {
+	prompt  Prompt
+	answers []string // that were recorded, to each turn of a conversation; empty for none
+}
+
+// openData opens a file behind the mark of its encoding, which files of Windows have.
+func openData(path string) (*os.File, *bufio.Reader, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	in := bufio.NewReaderSize(f, 1<<16)
+	if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
+		_, _ = in.Discard(3) // which are there
+	}
+	return f, in, nil
+}
+
+// readFile reads a file of JSON objects of type T as [readObjects] does.
+func readFile[T any](path, example string, record func(T) error) error {
+	f, in, err := openData(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	n, err := readObjects(in, example, record)
+	if err == nil && n == 0 {
+		err = errors.New("it is empty")
+	}
+	return err
+}
+
+// readObjects reads JSON objects of type T, one after the other or in one array, until record
+// fails, and returns their number. Its errors show an example of one.
+func readObjects[T any](in *bufio.Reader, example string, record func(T) error) (n int, err error) {
+	first, _ := in.Peek(1)
+	array := string(first) == "["
+	d := json.NewDecoder(in)
+	if array {
+		_, _ = d.Token() // the bracket
+	}
+	for ; d.More(); n++ {
+		var v T
+		err := d.Decode(&v)
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF // an array was cut behind a comma; io.EOF is a proper end
+		}
+		if err != nil {
+			return n, fmt.Errorf("record %d is no JSON object such as %s: %w", n+1, example, err)
+		}
+		if err := record(v); err != nil {
+			return n, fmt.Errorf("record %d: %w", n+1, err)
+		}
+	}
+	if _, err := d.Token(); array && err != nil {
+		return n, fmt.Errorf("after record %d: %w", n, io.ErrUnexpectedEOF)
+	}
+	return n, nil
+}
+
+const questionExample = `{"question": "…"}`
+
+// textKind is files with a prompt in each record, of type T.
+func textKind[T any](name Kind, keys []string, example string, record func(Config, T) (Record, error)) kind {
+	read := func(c Config) (all []Record, err error) {
+		err = readFile(c.Path, example, func(v T) error {
+			r, err := record(c, v)
+			all = append(all, r)
+			return err
+		})
+		return all, err
+	}
+	return kind{name: name, keys: keys, read: read, open: openFile}
+}
+
+var openQA = textKind(OpenQA, []string{"question"}, questionExample,
+	func(_ Config, v struct{ Question string }) (Record, error) {
+		return Record{prompt: Prompt{Text: v.Question}}, nil
+	})
+
+// The bounds on a question and its answer in tokens, vLLM's (benchmarks/datasets, is_valid_sequence).
+const (
+	minTurn     = 4    // of either
+	maxQuestion = 1024 // of the question
+	maxExchange = 2048 // of both
+)
+
+// shareGPT takes of a conversation the first question and its answer, as vLLM does.
+var shareGPT = textKind(ShareGPT, []string{"conversations"}, `{"conversations": [{"value": "…"}, {"value": "…"}]}`,
+	func(_ Config, v struct{ Conversations []struct{ Value string } }) (Record, error) {
+		if len(v.Conversations) < 2 || v.Conversations[1].Value == "" {
+			return Record{}, nil
+		}
+		return Record{prompt: Prompt{Text: v.Conversations[0].Value}, answers: []string{v.Conversations[1].Value}}, nil
+	})
+
+type customRecord struct {
+	Prompt       string
+	Messages     []openai.Message
+	MaxTokens    float64 `json:"max_tokens"`
+	OutputTokens float64 `json:"output_tokens"`
+}
+
+// custom is prompts or conversations; messages go before a prompt where the API has them.
+var custom = textKind(Custom, []string{"prompt", "messages"}, `{"prompt": "…"}`,
+	func(c Config, v customRecord) (Record, error) {
+		p := Prompt{Text: v.Prompt, MaxTokens: max(0, int(cmp.Or(v.MaxTokens, v.OutputTokens)))}
+		switch {
+		case len(v.Messages) == 0:
+		case c.API != openai.Completions:
+			p.Text, p.Messages = "", v.Messages
+		case v.Prompt == "":
+			return Record{}, errors.New("messages need the chat API: give --backend openai-chat")
+		}
+		return Record{prompt: p}, nil
+	})
 
 // fileSource gives out the prompts of a file, again and again.
 type fileSource struct {
@@ -91,7 +213,7 @@ func (s *fileSource) setLengths(ctx context.Context, p *Prompt, answers []string
 			t.MaxTokens, p.Estimated = n, p.Estimated || !counted
 		}
 		if i > 0 && t.Delay == 0 {
-			t.Delay = s.cfg.Conversations.Delay.draw(random(s.cfg.Seed, "delay", uint64(s.at)<<16|uint64(i)))
+			t.Delay = s.cfg.Delay.draw(random(s.cfg.Seed, "delay", uint64(s.at)<<16|uint64(i)))
 		}
 	}
 	if s.cfg.Kind != ShareGPT {
@@ -108,7 +230,6 @@ func (s *fileSource) setLengths(ctx context.Context, p *Prompt, answers []string
 	return question >= minTurn && question <= maxQuestion && question+p.MaxTokens <= maxExchange
 }
 
-// said are all messages of a prompt, those of the user's turns among them.
 func (p *Prompt) said() []openai.Message {
 	all := slices.Clone(p.Messages)
 	if p.Text != "" {
@@ -131,15 +252,28 @@ func (s *fileSource) tokens(ctx context.Context, text string) (n int, counted bo
 	return n, counted
 }
 
-// finish puts the words of the step and the pass before a prompt, and says what others may
-// share with it: of conversations the system prompt, of prompts sent verbatim everything.
+// finish puts the words of the step and the pass before a prompt, and says what others may share with it, one start for
+// each message: of conversations the system prompt, of prompts sent verbatim everything. There is none, and it is
+// counted, where the server does not say how long they are.
 func (s *fileSource) finish(ctx context.Context, p *Prompt) {
 	words := salt(s.cfg.Step, s.pass)
 	if s.cfg.Verbatim {
 		words = salt(s.cfg.Step, 0)
 	}
-	if len(p.Turns) > 0 || s.cfg.Verbatim {
-		p.Shared = s.starts(ctx, words, p)
+	if said := p.said(); len(p.Turns) > 0 || s.cfg.Verbatim {
+		h, tokens := fnv.New64a(), len(strings.Fields(words))
+		_, _ = io.WriteString(h, words)                             // it cannot fail
+		for _, m := range said[:len(said)-max(0, len(p.Turns)-1)] { // an answer is behind the first turn
+			n, counted := s.tokens(ctx, m.Content)
+			if !counted {
+				s.count.SharedUnknown++
+				p.Shared = nil
+				break
+			}
+			tokens += n
+			_, _ = fmt.Fprintf(h, "%s %q ", m.Role, m.Content)
+			p.Shared = append(p.Shared, Shared{ID: h.Sum64(), Tokens: tokens})
+		}
 	}
 	switch {
 	case len(p.Messages) > 0:
@@ -154,25 +288,6 @@ func (s *fileSource) finish(ctx context.Context, p *Prompt) {
 			p.Text, p.Tokens, p.ExpectedTokens = "", ids, len(ids)
 		}
 	}
-}
-
-// starts returns the starts of a prompt behind its salt, one for each of its messages; nil,
-// counted, where the server does not say how long they are.
-func (s *fileSource) starts(ctx context.Context, salt string, p *Prompt) (all []Shared) {
-	said := p.said()
-	h, tokens := fnv.New64a(), len(strings.Fields(salt))
-	_, _ = io.WriteString(h, salt)                              // it cannot fail
-	for _, m := range said[:len(said)-max(0, len(p.Turns)-1)] { // an answer is behind the first turn
-		n, counted := s.tokens(ctx, m.Content)
-		if !counted {
-			s.count.SharedUnknown++
-			return nil
-		}
-		tokens += n
-		_, _ = fmt.Fprintf(h, "%s %q ", m.Role, m.Content)
-		all = append(all, Shared{ID: h.Sum64(), Tokens: tokens})
-	}
-	return all
 }
 
 // salt returns the words before the prompts of a pass, other ones for each: a number whose

@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// Token ids of made prompts leave the lowest alone, since special tokens often come
-// first, and end where every current model has more.
+// Token ids of made prompts: special tokens often come first, and every current model has more than the last.
 const (
 	firstToken = 1000
 	lastToken  = 29999
@@ -43,7 +42,6 @@ func random(seed uint64, purpose string, i uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(binary.BigEndian.Uint64(h[:]), binary.BigEndian.Uint64(h[8:])))
 }
 
-// units is how many of them make so many tokens.
 func (m maker) units(tokens int) int {
 	if m.cfg.Words == nil || tokens == 0 {
 		return tokens
@@ -51,7 +49,6 @@ func (m maker) units(tokens int) int {
 	return max(1, int(math.Round(float64(tokens)/m.cfg.TokensPerWord)))
 }
 
-// draw adds n units.
 func (m maker) draw(units []int32, n int, r *rand.Rand) []int32 {
 	for range n {
 		if m.cfg.Words == nil {
@@ -155,7 +152,6 @@ func (s *madeSource) Next(ctx context.Context) (Prompt, error) {
 
 func openSingle(c Config) Source { return &madeSource{prompt: newMaker(c).single} }
 
-// single makes the i-th prompt of kind Random or Prefix.
 func (m maker) single(i uint64) Prompt {
 	r, prefix := m.random("prompt", i), 0
 	body, output := spread(r, m.cfg.InputLen, m.cfg.InputRangeRatio), spread(r, m.cfg.OutputLen, m.cfg.OutputRangeRatio)
@@ -191,8 +187,7 @@ func SharedStart(cfg Config) Prompt {
 	return p
 }
 
-// Longest returns the most tokens of a made prompt, which is a conversation's first, and of
-// its answer; 0 where a file says them.
+// Longest returns the most tokens of a made prompt and of its answer, of a conversation the first; 0 of a file.
 func (c Config) Longest() (prompt, answer int) {
 	if c.Path != "" {
 		return 0, 0

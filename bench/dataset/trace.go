@@ -32,7 +32,6 @@ var trace = kind{name: Replay, keys: []string{"timestamp"}, open: func(cfg Confi
 	return s
 }}
 
-// row is a request of a trace.
 type row struct {
 	at            float64 // timestamp in its unit
 	input, output int     // tokens; no output where none was recorded
@@ -41,8 +40,7 @@ type row struct {
 	failed        bool    // in the original
 }
 
-// traceColumns are the names of columns and keys in published traces: Mooncake, Bailian
-// and vLLM; Azure 2023 and 2024; BurstGPT.
+// traceColumns are names in published traces: Mooncake, Bailian and vLLM; Azure 2023 and 2024; BurstGPT.
 var traceColumns = map[string][]string{
 	"timestamp": {"timestamp", "TIMESTAMP", "Timestamp"},
 	"input":     {"input_length", "ContextTokens", "Request tokens"},
@@ -183,24 +181,31 @@ type traceSource struct {
 
 func (s *traceSource) Close() { s.stop() }
 
-// Next leaves out, and counts, requests that failed and those without a length of their
-// answer, which would run to the model's.
+// Next leaves out, and counts, requests that failed and those whose answers have no length.
 func (s *traceSource) Next(ctx context.Context) (Prompt, error) {
 	for ctx.Err() == nil {
 		r, err, more := s.next()
-		switch {
-		case !more && s.given == 0:
-			err = fmt.Errorf("of its %d records none is of a request that succeeded, from %s on: give --output-len where answers have no recorded length", s.read, s.cfg.Trace.From)
-		case !more:
+		if !more && s.given > 0 {
 			return Prompt{}, io.EOF
 		}
-		var at time.Duration
-		if err == nil {
-			at, err = s.due(r)
+		if s.read++; s.read == 1 {
+			s.first, s.last = r.at, r.at
+		}
+		seconds := (r.at - s.first) * s.cfg.Trace.Second
+		switch {
+		case err != nil:
+		case !more:
+			err = fmt.Errorf("of its %d records none is of a request that succeeded, from %s on: give --output-len where answers have no recorded length", s.read-1, s.cfg.Trace.From)
+		case r.at < s.last:
+			err = fmt.Errorf("record %d: its timestamp %v is before that of the record before", s.read, r.at)
+		case !(seconds <= longestTrace.Seconds()): // as of a timestamp of NaN too
+			err = fmt.Errorf("record %d: its timestamp %v is not within a year of the first: set --timed-trace-sec-multiplier", s.read, r.at)
 		}
 		if err != nil {
 			return Prompt{}, fmt.Errorf("reading data set %s as %s: %w", s.cfg.Path, s.cfg.Kind, err)
 		}
+		s.last = r.at
+		at := time.Duration(seconds*float64(time.Second)) - s.cfg.Trace.From
 		switch {
 		case at < 0:
 		case r.failed || cmp.Or(s.cfg.OutputLen, r.output) == 0:
@@ -219,23 +224,6 @@ func (s *traceSource) Next(ctx context.Context) (Prompt, error) {
 		}
 	}
 	return Prompt{}, ctx.Err()
-}
-
-// due is when a request is due, since [Trace.From]; below 0 before it.
-func (s *traceSource) due(r row) (time.Duration, error) {
-	if s.read == 0 {
-		s.first = r.at
-	}
-	s.read++
-	seconds := (r.at - s.first) * s.cfg.Trace.Second
-	switch {
-	case s.read > 1 && r.at < s.last:
-		return 0, fmt.Errorf("record %d: its timestamp %v is before that of the record before", s.read, r.at)
-	case !(seconds <= longestTrace.Seconds()): // as of a timestamp of NaN too
-		return 0, fmt.Errorf("record %d: its timestamp %v is not within a year of the first: set --timed-trace-sec-multiplier", s.read, r.at)
-	}
-	s.last = r.at
-	return time.Duration(seconds*float64(time.Second)) - s.cfg.Trace.From, nil
 }
 
 // prompt makes the prompt of a record. Equal hash ids stand for equal blocks; what they do not cover is its own. A

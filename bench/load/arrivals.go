@@ -18,8 +18,7 @@ import (
 const never = 100 * 365 * 24 * time.Hour
 
 // newPacer returns what gives the instant at which each request of an open loop is due, since the start of the step.
-// As in vLLM's benchmarks/serve.py, random gaps are scaled so that n requests take n/rate, or those of a duration
-// that long.
+// As in vLLM's benchmarks/serve.py, random gaps are scaled so that n requests take n/rate, or the step's duration.
 func newPacer(s runlog.Step, seed uint64) func(*dataset.Prompt) time.Duration {
 	ramp := s.RampUp.Seconds()
 	switch s.Arrival {
@@ -80,7 +79,6 @@ func gaps(s runlog.Step, seed uint64) func() float64 {
 	return distuv.Gamma{Alpha: s.Burstiness, Beta: s.Rate * s.Burstiness, Src: source}.Rand
 }
 
-// gapSeed decides the gaps of a step.
 func gapSeed(seed uint64, step int) uint64 {
 	h := sha256.Sum256(fmt.Appendf(nil, "step/%d/%d", seed, step))
 	return binary.BigEndian.Uint64(h[:])

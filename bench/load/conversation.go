@@ -51,7 +51,6 @@ func (s *activeStep) converse(j job, queued time.Duration) (endedAt time.Time, f
 	return endedAt, nil
 }
 
-// afterTurn takes the answer into the conversation.
 func (j *job) afterTurn(t *openai.Trace) {
 	j.count = runlog.DatasetCount{} // which was of the first turn
 	j.prompt.Messages = append(j.prompt.Messages, openai.Message{Role: "assistant", Content: t.Answer})
@@ -82,8 +81,6 @@ type prefixes struct {
 	sent map[uint64]int
 }
 
-func newPrefixes() *prefixes { return &prefixes{sent: map[uint64]int{}} }
-
 // take returns how many tokens of a prompt began one that was sent before, and notes its own starts.
 func (p *prefixes) take(starts []dataset.Shared) (tokens int) {
 	p.mu.Lock()
@@ -94,26 +91,4 @@ func (p *prefixes) take(starts []dataset.Shared) (tokens int) {
 		p.sent[start.ID] = max(sent, start.Tokens)
 	}
 	return tokens
-}
-
-// sessions keep a request of a trace behind the one that it continues.
-type sessions struct {
-	last sync.Map // by name a channel that is closed when the last request of it has ended
-}
-
-// join returns what is closed when the request that p continues has ended, nil where it has
-// already, and what to call when p has, nil where none can continue it.
-func (s *sessions) join(p *dataset.Prompt) (before <-chan struct{}, ended func()) {
-	if last, ok := s.last.Load(p.After); ok {
-		before = last.(chan struct{})
-	}
-	if p.ID == "" {
-		return before, nil
-	}
-	done := make(chan struct{})
-	s.last.Store(p.ID, done)
-	return before, func() {
-		s.last.CompareAndDelete(p.ID, done) // a trace may have millions
-		close(done)
-	}
 }

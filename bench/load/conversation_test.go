@@ -87,7 +87,7 @@ func (l *listener) send(ctx context.Context, j job) *openai.Trace {
 // they were over, and the error.
 func talk(t *testing.T, step runlog.Step, s dataset.Source, l *listener, modelLength int) (e runlog.StepEnd, all []*runlog.Request, most int64) {
 	t.Helper()
-	r := newRunner(l.send, nil)
+	r := newStep(l.send, nil)
 	m := r.meter
 	r.modelLength, r.done = modelLength, func(q *runlog.Request) error {
 		all = append(all, q)
@@ -201,7 +201,7 @@ func TestWithdrawnConversations(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		var never int
-		r := newRunner((&listener{}).send, func(q *runlog.Request) error {
+		r := newStep((&listener{}).send, func(q *runlog.Request) error {
 			if q.Never && q.Turn == 1 {
 				never++
 			}
@@ -283,12 +283,14 @@ func TestSessionsKeepTheirOrder(t *testing.T) {
 
 // A trace may be long: of a request that is over nothing is kept.
 func TestSessionsForget(t *testing.T) {
-	var s sessions
-	_, over := s.join(&dataset.Prompt{ID: "a"})
-	over()
-	if _, kept := s.last.Load("a"); kept {
-		t.Error("it is kept")
+	s := newStep((&standIn{takes: always(0)}).send, func(*runlog.Request) error { return nil })
+	if _, err := s.run(t.Context(), runlog.Step{Arrival: runlog.ArrivalReplay}, givenPrompts(dataset.Prompt{ID: "a"}, dataset.Prompt{ID: "a", After: "a"})); err != nil {
+		t.Fatal(err)
 	}
+	s.last.Range(func(id, _ any) bool {
+		t.Errorf("%v is kept", id)
+		return true
+	})
 }
 
 // The server gets one session with all turns of a conversation.
@@ -299,7 +301,7 @@ func TestSessionsOnTheWire(t *testing.T) {
 		return false
 	})))
 	cfg.Run.API, cfg.Steps = openai.Chat, cfg.Steps[:1]
-	cfg.Dataset = dataset.Config{Kind: dataset.MultiTurn, InputLen: 20, OutputLen: 5, Conversations: dataset.Conversations{Turns: dataset.Range{From: 3, To: 3}}}
+	cfg.Dataset = dataset.Config{Kind: dataset.MultiTurn, InputLen: 20, OutputLen: 5, Turns: dataset.Range{From: 3, To: 3}}
 	if result, err := Run(t.Context(), cfg); err != nil || result.Succeeded != 30 {
 		t.Fatalf("%+v %v", result, err)
 	}

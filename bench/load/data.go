@@ -19,8 +19,7 @@ const (
 	countPrompts          = 4 * readAhead // of a step that says no number
 )
 
-// prepareDataset reads the data set's file and takes a first prompt, so that a file that
-// cannot serve ends the run before a step begins.
+// prepareDataset reads the file and takes a first prompt, so that what cannot serve ends the run before a step.
 func (s *Session) prepareDataset(ctx context.Context) error {
 	d, run := &s.cfg.Dataset, &s.cfg.Run
 	d.Tokenizer = once(func(ctx context.Context, text string) (int, *openai.Failure) {
@@ -80,8 +79,7 @@ func (s *Session) checkLoad(ctx context.Context) (err error) {
 	return nil
 }
 
-// once returns a function that asks the server for each text once, and for no more once it
-// did not say: it may need its time limit to fail.
+// once asks the server for each text once, and for no more once it did not say: it may need its time limit to fail.
 func once[V any](ask func(ctx context.Context, text string) (V, *openai.Failure)) func(ctx context.Context, text string) (V, bool) {
 	known, silent := map[string]V{}, false
 	return func(ctx context.Context, text string) (V, bool) {

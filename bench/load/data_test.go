@@ -160,7 +160,7 @@ func TestLoadsThatServersRefuse(t *testing.T) {
 		},
 		"a conversation's first turn": {
 			"", openai.Chat,
-			dataset.Config{Kind: dataset.MultiTurn, InputLen: 20000, PrefixLen: 12700, OutputLen: 128, Conversations: dataset.Conversations{Turns: dataset.Range{From: 2, To: 2}}},
+			dataset.Config{Kind: dataset.MultiTurn, InputLen: 20000, PrefixLen: 12700, OutputLen: 128, Turns: dataset.Range{From: 2, To: 2}},
 			Ask{},
 			"prompts of up to 32700 tokens and answers of up to 128 do not fit",
 		},

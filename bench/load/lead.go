@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,7 +18,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -40,7 +40,6 @@ type Lead struct {
 	withdraw context.CancelCauseFunc // ends the leader's part of the step
 }
 
-// follower is what the leader knows of another machine.
 type follower struct {
 	hello
 	log       *os.File // the copy of its log, nil before all have joined
@@ -68,73 +67,61 @@ func (l *Lead) waitFor(ctx context.Context, done func(f *follower) bool) {
 	})
 }
 
-// gather waits for the other machines.
 func (l *Lead) gather(ctx context.Context) error {
 	joining, cancel := context.WithTimeout(ctx, l.JoinTimeout)
 	defer cancel()
-	if err := l.wait(joining, func() bool { return len(l.followers) >= l.Machines-1 }); err != nil {
-		return cmp.Or(ctx.Err(), fmt.Errorf("these machines did not join within %s: %v", l.JoinTimeout, l.missing()))
+	err := l.wait(joining, func() bool { return len(l.followers) >= l.Machines-1 })
+	if err == nil {
+		return nil
 	}
-	return nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var missing []int // ranks
+	for rank := 1; rank < l.Machines; rank++ {
+		if !slices.ContainsFunc(l.followers, func(f *follower) bool { return f.Rank == rank }) {
+			missing = append(missing, rank)
+		}
+	}
+	return cmp.Or(ctx.Err(), fmt.Errorf("these machines did not join within %s: %v", l.JoinTimeout, missing))
 }
 
-// open begins the copies of the other machines' logs, and tells them what was found out.
+// open begins the copies of the other machines' logs, tells them what was found out, and notices those that are silent.
 func (l *Lead) open(ctx context.Context, s *Session) error {
 	d := &s.cfg.Dataset
 	var err error
 	l.update(func() {
-		err = l.openLogs(s.result.Folder)
+		slices.SortFunc(l.followers, func(a, b *follower) int { return a.Rank - b.Rank })
+		for _, f := range l.followers {
+			folder := rankFolder(s.result.Folder, runlog.Run{Rank: f.Rank, Machines: l.Machines})
+			if err = os.Mkdir(folder, 0o755); err == nil {
+				f.log, err = os.OpenFile(filepath.Join(folder, runlog.FileName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+			}
+			if err != nil {
+				return
+			}
+			f.lastSeen = time.Now().Add(l.JoinTimeout) // it reads its prompts first
+		}
 		l.session, l.survey = s, &survey{s.cfg.Run, s.modelLength, d.Words, d.TokensPerWord, d.InputLen, d.PrefixLen}
 	})
 	if err != nil {
 		return fmt.Errorf("making the logs of other machines: %w", err)
 	}
-	if l.Machines > 1 {
-		ctx, l.unwatch = context.WithCancel(context.WithoutCancel(ctx))
-		l.watching.Go(func() { l.watch(ctx) })
+	if l.Machines < 2 {
+		return nil
 	}
-	return nil
-}
-
-// missing are the ranks that have not joined.
-func (l *Lead) missing() (ranks []int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for rank := 1; rank < l.Machines; rank++ {
-		if !slices.ContainsFunc(l.followers, func(f *follower) bool { return f.Rank == rank }) {
-			ranks = append(ranks, rank)
-		}
-	}
-	return ranks
-}
-
-// openLogs begins a copy of the log of each machine. The caller holds mu.
-func (l *Lead) openLogs(results string) (err error) {
-	slices.SortFunc(l.followers, func(a, b *follower) int { return a.Rank - b.Rank })
-	for _, f := range l.followers {
-		folder := rankFolder(results, runlog.Run{Rank: f.Rank, Machines: l.Machines})
-		if err := os.Mkdir(folder, 0o755); err != nil {
-			return err
-		}
-		if f.log, err = os.OpenFile(filepath.Join(folder, runlog.FileName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
-			return err
-		}
-		f.lastSeen = time.Now().Add(l.JoinTimeout) // it reads its prompts first
-	}
-	return nil
-}
-
-// watch notices machines that are silent.
-func (l *Lead) watch(ctx context.Context) {
-	for ; ctx.Err() == nil; sleepUntil(ctx, time.Now().Add(silence/10)) {
-		l.update(func() {
-			for _, f := range l.present() {
-				if !f.isClosed && time.Since(f.lastSeen) > silence {
-					l.lose(f, fmt.Sprintf("has not been heard of for %s", silence))
+	ctx, l.unwatch = context.WithCancel(context.WithoutCancel(ctx))
+	l.watching.Go(func() {
+		for ; ctx.Err() == nil; sleepUntil(ctx, time.Now().Add(silence/10)) {
+			l.update(func() {
+				for _, f := range l.present() {
+					if !f.isClosed && time.Since(f.lastSeen) > silence {
+						l.lose(f, fmt.Sprintf("has not been heard of for %s", silence))
+					}
 				}
-			}
-		})
-	}
+			})
+		}
+	})
+	return nil
 }
 
 // lose gives a machine up, and ends the step on all unless that is allowed. The caller holds mu.
@@ -159,13 +146,6 @@ func (l *Lead) stopAll(why runlog.Stop) {
 	if l.Stop = cmp.Or(l.Stop, why); l.withdraw != nil {
 		l.withdraw(stopError(l.Stop))
 	}
-}
-
-func (l *Lead) share() Share {
-	if l.Machines < 2 {
-		return Share{}
-	}
-	return Share{Machines: l.Machines}
 }
 
 func (l *Lead) announce(step runlog.Step) {
@@ -194,6 +174,7 @@ func (l *Lead) begin(ctx context.Context, step *runlog.Step, _ *Meter, withdraw 
 	return nil
 }
 
+// others is what became of the requests of the other machines in this step.
 func (l *Lead) others() (all runlog.Account) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -203,6 +184,8 @@ func (l *Lead) others() (all runlog.Account) {
 	return all
 }
 
+// end waits until the step has ended on all machines. It changes why it stopped where they say so, and returns their
+// records of it, each machine's behind its run.
 func (l *Lead) end(ctx context.Context, end *runlog.StepEnd) (records []runlog.Record) {
 	if end.Stop.Early() {
 		l.update(func() { l.stopAll(end.Stop) })
@@ -238,36 +221,37 @@ func (l *Lead) dismiss() {
 	}
 }
 
-// take takes a record of another machine.
-func (l *Lead) take(f *follower, rec runlog.Record) {
-	switch {
-	case rec.Run != nil:
-		f.run = rec
-		return
-	case rec.Request != nil:
-		f.account.Count(reasonOf(&rec.Request.Trace))
-	case rec.StepEnd != nil:
-		f.ended = rec.StepEnd.Step + 1
-	case rec.RunEnd != nil:
-		f.isClosed = true
+// take takes the whole lines of a piece of another machine's log, and returns its requests. The caller holds mu.
+func (l *Lead) take(f *follower, piece []byte) (requests []*runlog.Request) {
+	for line := range bytes.Lines(piece) {
+		rec, err := runlog.Decode(line)
+		if err != nil {
+			continue // as a report does
+		}
+		switch {
+		case rec.Run != nil:
+			f.run = rec
+			continue
+		case rec.Request != nil:
+			f.account.Count(rec.Request.Reason())
+			requests = append(requests, rec.Request)
+		case rec.StepEnd != nil:
+			f.ended = rec.StepEnd.Step + 1
+		case rec.RunEnd != nil:
+			f.isClosed = true
+		}
+		if rec.Step != nil || l.session.keeps {
+			f.kept = append(f.kept, rec)
+		}
+		switch end := rec.StepEnd; {
+		case end == nil || !end.Stop.Early() || l.Stop != "" || l.IsEnded:
+		case end.Stop == runlog.StopUnreachable:
+			l.stopAll(end.Stop)
+		default:
+			l.lose(f, "was interrupted")
+		}
 	}
-	if rec.Step != nil || l.session.isKept() {
-		f.kept = append(f.kept, rec)
-	}
-	if end := rec.StepEnd; end == nil || !end.Stop.Early() || l.Stop != "" || l.IsEnded {
-		return
-	} else if end.Stop == runlog.StopUnreachable {
-		l.stopAll(end.Stop)
-		return
-	}
-	l.lose(f, "was interrupted")
-}
-
-func reasonOf(t *openai.Trace) openai.Reason {
-	if t.Failure == nil {
-		return ""
-	}
-	return t.Failure.Reason
+	return requests
 }
 
 // Handler serves the other machines.
@@ -298,10 +282,15 @@ func (l *Lead) serveJoin(w http.ResponseWriter, r *http.Request) {
 			why = fmt.Sprintf("of %d is none of the leader's %d", h.Machines, l.Machines)
 		case at >= 0 && l.followers[at].ID != h.ID:
 			why = "has joined before: give each machine a --rank of its own"
-		case h.Identity.difference(l.Identity) != "":
-			why = fmt.Sprintf("has another %s than the leader", h.Identity.difference(l.Identity))
 		case at < 0:
-			l.followers = append(l.followers, &follower{hello: h})
+			for _, name := range slices.Concat(slices.Collect(maps.Keys(h.Identity)), slices.Collect(maps.Keys(l.Identity))) {
+				if h.Identity[name] != l.Identity[name] {
+					why = fmt.Sprintf("has another %s than the leader", name)
+				}
+			}
+			if why == "" {
+				l.followers = append(l.followers, &follower{hello: h})
+			}
 		}
 	})
 	if why != "" {
@@ -313,10 +302,16 @@ func (l *Lead) serveJoin(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveSync takes how a machine stands and the whole lines of a piece of its log, where it continues what is there, and
-// answers how the load stands.
+// serveSync takes how a machine stands and a piece of its log that continues what is there, and answers how the load stands.
 func (l *Lead) serveSync(w http.ResponseWriter, r *http.Request) {
-	piece, err := unpacked(r)
+	var piece []byte
+	var err error
+	if r.ContentLength != 0 {
+		var unzip *gzip.Reader
+		if unzip, err = gzip.NewReader(io.LimitReader(r.Body, maxPiece)); err == nil {
+			piece, err = io.ReadAll(io.LimitReader(unzip, maxPiece))
+		}
+	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -339,7 +334,7 @@ func (l *Lead) serveSync(w http.ResponseWriter, r *http.Request) {
 		if int64(number("at")) == f.have && len(piece) > 0 {
 			if _, err = f.log.Write(piece); err == nil {
 				f.have += int64(len(piece))
-				requests = l.takeLines(f, piece)
+				requests = l.take(f, piece)
 			}
 		}
 		now = l.state
@@ -356,30 +351,4 @@ func (l *Lead) serveSync(w http.ResponseWriter, r *http.Request) {
 	default:
 		answer(w, now)
 	}
-}
-
-// takeLines takes the records of a piece of a log, and returns its requests.
-func (l *Lead) takeLines(f *follower, piece []byte) (requests []*runlog.Request) {
-	for line := range bytes.Lines(piece) {
-		rec, err := runlog.Decode(line)
-		if err != nil {
-			continue // as a report does
-		}
-		if l.take(f, rec); rec.Request != nil {
-			requests = append(requests, rec.Request)
-		}
-	}
-	return requests
-}
-
-// unpacked is the body of a request.
-func unpacked(r *http.Request) ([]byte, error) {
-	if r.ContentLength == 0 {
-		return nil, nil
-	}
-	unzip, err := gzip.NewReader(io.LimitReader(r.Body, maxPiece))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(io.LimitReader(unzip, maxPiece))
 }

@@ -231,8 +231,8 @@ func TestManyMachinesAreOneLoad(t *testing.T) {
 					t.Fatal(err)
 				}
 				a, b := report.Steps[0], reportOfOne.Steps[0]
-				if a.Name != b.Name || a.Machines != 8 || a.ClocksWithin <= 0 || a.ClocksWithin > 0.02 || a.Void != nil {
-					t.Errorf("step %s of %d machines, clocks within %v s, void %v", a.Name, a.Machines, a.ClocksWithin, a.Void)
+				if a.Label != b.Label || a.Machines != 8 || a.ClocksWithin <= 0 || a.ClocksWithin > 0.02 || a.Void != nil {
+					t.Errorf("step %s of %d machines, clocks within %v s, void %v", a.Label, a.Machines, a.ClocksWithin, a.Void)
 				}
 				if ks := float64(a.Checks.Arrivals); step.Rate > 0 && (ks < 0.01 || (ks-float64(b.Checks.Arrivals)) > 0.3) {
 					t.Errorf("the arrivals are as asked for with p=%v, of one machine %v", ks, b.Checks.Arrivals)
@@ -280,7 +280,7 @@ func TestCapacityOverMachines(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			value = capacity.FromReport(report).Value
+			value = float64(capacity.FromReport(report).Value)
 		})
 		return value
 	}

@@ -1,15 +1,15 @@
-// Package load puts load on an endpoint, step by step, and keeps in a log what became
-// of every request, and what the cards and the server showed meanwhile.
+// Package load puts load on an endpoint, step by step, and keeps in a log what became of every request, and what the
+// cards and the server showed meanwhile.
 //
-// In a closed loop, users send one request after the other, each as soon as its last has
-// ended. In an open loop, requests come at instants that do not depend on the server: a
-// request that is due is sent, late if this program is late or a bound on concurrency holds
-// it back, and never left out for that. Every request that was admitted is accounted for.
+// In a closed loop, users send one request after the other, each as soon as its last has ended. In an open loop, requests
+// come at instants that do not depend on the server: a request that is due is sent, late if this program is late or a
+// bound holds it back, and never left out for that. Every request that was admitted is accounted for.
 package load
 
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -58,7 +58,9 @@ type Session struct {
 	blockSize   int // of the server's prefix cache, 0 where its metrics do not say
 	team        team
 	lead        *Lead // the team, where this machine leads
+	share       Share
 
+	keeps    bool            // the caller of Step wants records; the lead's mu is held to write it
 	mu       sync.Mutex      // samples come beside requests
 	kept     []runlog.Record // of the run and the present step
 	watching sync.Mutex      // one call of a watcher at a time
@@ -69,7 +71,9 @@ type Session struct {
 func Open(ctx context.Context, cfg Config, watchers ...Watcher) (*Session, error) {
 	s := newSession(cfg, watchers)
 	s.lead = cmp.Or(cfg.Lead, new(Lead))
-	s.team = s.lead
+	if s.team = s.lead; s.lead.Machines > 1 {
+		s.share.Machines = s.lead.Machines
+	}
 	for _, check := range []func(context.Context) error{s.checkModels, s.openSources, s.prepareDataset, s.checkLoad, s.lead.gather, s.openLog} {
 		if err := check(ctx); err != nil {
 			return s, err
@@ -79,7 +83,7 @@ func Open(ctx context.Context, cfg Config, watchers ...Watcher) (*Session, error
 }
 
 func newSession(cfg Config, watchers []Watcher) *Session {
-	return &Session{cfg: cfg, watchers: watchers, prefixes: newPrefixes(), clock: newClock(time.Now())}
+	return &Session{cfg: cfg, watchers: watchers, prefixes: &prefixes{sent: map[uint64]int{}}, clock: newClock(time.Now())}
 }
 
 const (
@@ -132,16 +136,24 @@ func (s *Session) openLog(context.Context) error {
 	run := &s.cfg.Run
 	run.Schema, run.ID = runlog.Schema, fmt.Sprintf("%016x", rand.Uint64())
 	run.Started, run.Host, run.GOMAXPROCS = s.clock.logged, host, runtime.GOMAXPROCS(0)
-	run.Rank, run.Machines = s.team.share().Rank, s.team.share().Machines
+	run.Rank, run.Machines = s.share.Rank, s.share.Machines
 	run.Steps = nil
 	for _, step := range s.cfg.Steps {
-		run.Steps = append(run.Steps, step.Name())
+		run.Steps = append(run.Steps, step.Label(false).Short)
 	}
 	folder := s.cfg.Folder
 	if s.cfg.FolderSuffix != nil {
 		folder += s.cfg.FolderSuffix(run.Model)
 	}
-	if s.result.Folder, err = makeFolder(folder); err != nil {
+	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
+		return fmt.Errorf("making the folder of the results: %w", err)
+	}
+	s.result.Folder, err = folder, os.Mkdir(folder, 0o755)
+	for n := 2; errors.Is(err, fs.ErrExist); n++ { // two runs may begin in one second
+		s.result.Folder = fmt.Sprintf("%s-%d", folder, n)
+		err = os.Mkdir(s.result.Folder, 0o755)
+	}
+	if err != nil {
 		return err
 	}
 	if s.log, err = runlog.Create(rankFolder(s.result.Folder, *run), *run); err != nil {
@@ -153,7 +165,6 @@ func (s *Session) openLog(context.Context) error {
 	return nil
 }
 
-// rankFolder is where in a folder of results the log of a machine is.
 func rankFolder(folder string, run runlog.Run) string {
 	if run.Machines == 0 {
 		return folder
@@ -161,24 +172,10 @@ func rankFolder(folder string, run runlog.Run) string {
 	return filepath.Join(folder, fmt.Sprintf("rank-%04d", run.Rank)) // in their order
 }
 
-// makeFolder makes a new folder of that name, or with the first free number after it: two runs may begin in one second.
-func makeFolder(path string) (string, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return "", fmt.Errorf("making the folder of the results: %w", err)
-	}
-	folder := path
-	for n := 2; ; n++ {
-		if err := os.Mkdir(folder, 0o755); !errors.Is(err, fs.ErrExist) {
-			return folder, err
-		}
-		folder = fmt.Sprintf("%s-%d", path, n)
-	}
-}
-
 // Step runs a step and returns the records of the run and the step, also of one that an error ended.
 // [runlog.Stop.Early] of its end says whether another step makes sense.
 func (s *Session) Step(ctx context.Context, step runlog.Step) ([]runlog.Record, error) {
-	s.kept = []runlog.Record{{Run: &s.cfg.Run}}
+	s.lead.update(func() { s.keeps, s.kept = true, []runlog.Record{{Run: &s.cfg.Run}} })
 	err := s.run(ctx, step)
 	return s.kept, err
 }
@@ -223,10 +220,13 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	for _, w := range s.watchers {
 		w.StepStarted(step, &meter)
 	}
-	r := s.runner(step, &meter)
-	r.seed, r.others = gapSeed(s.cfg.Run.Seed, step.Index), s.team.others
-	if s.team.share() != (Share{}) {
-		r.begin = s.clock.local(step.Started)
+	r := s.newStep(step, &meter)
+	r.seed = gapSeed(s.cfg.Run.Seed, step.Index)
+	if s.lead != nil {
+		r.others = s.lead.others
+	}
+	if s.share != (Share{}) {
+		r.begin = s.clock.started.Add(step.Started.Sub(s.clock.logged)) // by the monotonic clock
 	}
 	r.done = func(q *runlog.Request) error {
 		if err := s.write(runlog.Record{Request: q}); err != nil {
@@ -237,8 +237,11 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	}
 	end, err := r.run(running, step, prompts)
 	err = cmp.Or(err, stopSampling())
-	others := s.team.end(ctx, &end)
-	all := s.team.others()
+	var others []runlog.Record
+	var all runlog.Account
+	if s.lead != nil {
+		others, all = s.lead.end(ctx, &end), s.lead.others()
+	}
 	if all.Add(end.Account); !end.Stop.Early() && step.MaxFailureRatio > 0 && all.FailureRatio() > step.MaxFailureRatio {
 		end.Stop = runlog.StopFailureRatio
 	}
@@ -249,7 +252,7 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	s.result.Succeeded += all.Succeeded
 	s.result.Stop = end.Stop
 	err = cmp.Or(err, s.write(runlog.Record{StepEnd: &end}))
-	if len(s.kept) > 0 {
+	if s.keeps {
 		s.kept = append(s.kept, others...)
 	}
 	return err
@@ -272,7 +275,7 @@ func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 	if s.cfg.Dataset.CacheHit > 0 {
 		p := dataset.SharedStart(s.dataset(step))
 		s.prefixes.take(p.Shared)
-		if s.team.share().Rank == 0 {
+		if s.share.Rank == 0 {
 			if t := s.cfg.Endpoint.Stream(ctx, s.request(step, job{prompt: p})); t.Failure != nil && ctx.Err() == nil {
 				return fmt.Errorf("sending the prompts' shared start: %w", t.Failure)
 			}
@@ -289,7 +292,7 @@ func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 	}
 	defer source.Close()
 	var meter Meter
-	_, err = s.runner(step, &meter).run(ctx, runlog.Step{
+	_, err = s.newStep(step, &meter).run(ctx, runlog.Step{
 		Arrival: runlog.ArrivalBurst, Requests: step.Warmups, MaxConcurrency: cmp.Or(step.Concurrency, step.MaxConcurrency, warmUpUsers),
 	}, source)
 	switch {
@@ -298,14 +301,14 @@ func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 	case err != nil:
 		return fmt.Errorf("warming up: %w", err)
 	case meter.Failed.Load() > 0:
-		s.note("%d of %d warm-up requests of step %s failed", meter.Failed.Load(), step.Warmups, step.Name())
+		s.note("%d of %d warm-up requests of step %s failed", meter.Failed.Load(), step.Warmups, step.Label(false).Short)
 	}
 	return nil
 }
 
-// runner returns a runner that drops its requests.
-func (s *Session) runner(step runlog.Step, meter *Meter) *runner {
-	return &runner{
+// newStep returns a step that drops its requests.
+func (s *Session) newStep(step runlog.Step, meter *Meter) *activeStep {
+	return &activeStep{
 		send: func(ctx context.Context, j job) *openai.Trace {
 			return s.cfg.Endpoint.Stream(ctx, s.request(step, j))
 		},
@@ -314,7 +317,7 @@ func (s *Session) runner(step runlog.Step, meter *Meter) *runner {
 		prefixes:     s.prefixes,
 		modelLength:  s.modelLength,
 		clock:        s.clock,
-		share:        s.team.share(),
+		share:        s.share,
 		lastReceived: s.cfg.Endpoint.LastReceived,
 	}
 }
@@ -322,22 +325,17 @@ func (s *Session) runner(step runlog.Step, meter *Meter) *runner {
 // write keeps a record in the log, and for the caller of Step.
 func (s *Session) write(record runlog.Record) error {
 	s.mu.Lock()
-	if len(s.kept) > 0 {
+	if s.keeps {
 		s.kept = append(s.kept, record)
 	}
 	s.mu.Unlock()
 	return s.log.Write(record)
 }
 
-// isKept reports whether the caller of Step wants records.
-func (s *Session) isKept() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.kept) > 0
-}
-
 func (s *Session) request(step runlog.Step, j job) openai.Request {
-	ask := s.cfg.Ask
+	ask, d := s.cfg.Ask, &s.cfg.Dataset
+	// Random words may be answered by anything, and beyond its end any text may repeat itself.
+	isChecked := d.Path != "" && d.Kind != dataset.Replay && !ask.IgnoreEOS && string(ask.Extra["ignore_eos"]) != "true"
 	return openai.Request{
 		API: s.cfg.Run.API, Model: s.cfg.Run.Model,
 		Prompt: j.prompt.Text, Messages: j.prompt.Messages, PromptTokens: j.prompt.Tokens,
@@ -345,19 +343,69 @@ func (s *Session) request(step runlog.Step, j job) openai.Request {
 		Timeout: step.Timeout, IdleTimeout: ask.IdleTimeout,
 		IgnoreEOS: ask.IgnoreEOS, ContinuousUsage: ask.ContinuousUsage, Extra: ask.Extra,
 		SessionID: j.session, KeepAnswer: j.session != "", Traced: ask.TraceParent,
-		CheckAnswer: s.checksAnswers(),
+		CheckAnswer: isChecked,
 	}
-}
-
-// checksAnswers reports whether answers are to make sense: random words may be answered by anything, and beyond its end
-// any text may repeat itself.
-func (s *Session) checksAnswers() bool {
-	d, ask := &s.cfg.Dataset, &s.cfg.Ask
-	return d.Path != "" && d.Kind != dataset.Replay && !ask.IgnoreEOS && string(ask.Extra["ignore_eos"]) != "true"
 }
 
 func (s *Session) note(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.result.Notes = append(s.result.Notes, fmt.Sprintf(format, args...))
+}
+
+// Endpoint is what a load is put on: an [openai.Client].
+type Endpoint interface {
+	Stream(ctx context.Context, r openai.Request) *openai.Trace
+	Models(ctx context.Context) ([]openai.Model, *openai.Failure)
+	Tokenize(ctx context.Context, model, text string) ([]int32, *openai.Failure)
+	TokenizeChat(ctx context.Context, model string, messages []openai.Message) ([]int32, *openai.Failure)
+	LastReceived() time.Time
+}
+
+// Config says what to run.
+type Config struct {
+	Endpoint Endpoint
+	// Run is what the log says of the run; its id, host and times are filled in. An empty
+	// Model is the first that the endpoint lists.
+	Run runlog.Run
+	// Steps are taken as they are: whoever makes one has checked it.
+	Steps []runlog.Step
+	Ask   Ask
+	// Dataset makes the prompts; what depends on the run and on the step is filled in.
+	Dataset dataset.Config
+	// Folder is where the log is made; a number is added where it is there already.
+	Folder string
+	// FolderSuffix ends Folder's name, given the model in use; nil for none.
+	FolderSuffix func(model string) string
+	Metrics      Metrics
+	// Ready is how long to wait for an endpoint that does not list its models yet.
+	Ready time.Duration
+	// Lead leads other machines, which put on their shares of each step; nil for a load of one machine.
+	Lead *Lead
+}
+
+// Ask is what every request asks beside its prompt.
+type Ask struct {
+	IdleTimeout     time.Duration // without text after the first text, 0 for none
+	IgnoreEOS       bool
+	ContinuousUsage bool
+	TraceParent     bool                       // see [openai.Request.Traced]
+	Extra           map[string]json.RawMessage // see [openai.Request.Extra]
+}
+
+// Watcher follows a run. Its methods are called one at a time but for StepStarted's meter, which changes meanwhile.
+type Watcher interface {
+	RunStarted(runlog.Run) // before anything else
+	StepStarted(runlog.Step, *Meter)
+	RequestDone(*runlog.Request)
+	StepEnded(runlog.StepEnd)
+}
+
+// Result is how a run ended.
+type Result struct {
+	Folder               string // of the log
+	Stop                 runlog.Stop
+	Attempted, Succeeded int // requests
+	// Notes are what the user should know beside the report, one sentence each.
+	Notes []string
 }

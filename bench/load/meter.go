@@ -36,13 +36,20 @@ const (
 	goneTime = 5 * time.Second
 )
 
-// keep counts and keeps what has ended, apart from the goroutines that send, so that
-// a slow disk does not delay them at once.
+// keep counts and keeps what has ended, apart from the goroutines that send, so that a slow disk does not delay them at
+// once. It withdraws the step where too large a share failed, or where the server is gone.
 func (s *activeStep) keep() {
 	for f := range s.finished {
-		s.count(f.request.Trace.Failure)
+		s.count(f.request)
 		s.ended.Dataset.Add(f.count)
-		s.stopEarly()
+		least := max(minEnded, 2*s.step.Concurrency, 2*s.step.MaxConcurrency)
+		idle := min(time.Since(s.unconnectedSince), time.Since(s.lastReceived()))
+		switch {
+		case s.unconnected >= minEnded && idle >= goneTime: // nothing has connected, and nothing was received
+			s.withdraw(runlog.StopUnreachable)
+		case s.tooManyFailed(least):
+			s.withdraw(runlog.StopFailureRatio)
+		}
 		if s.doneErr != nil {
 			continue
 		}
@@ -52,13 +59,9 @@ func (s *activeStep) keep() {
 	}
 }
 
-// count counts a request that has ended. It was counted as attempted when it was admitted, so
-// that one that got lost in between shows.
-func (s *activeStep) count(f *openai.Failure) {
-	var why openai.Reason
-	if f != nil {
-		why = f.Reason
-	}
+// count counts a request that has ended. It was attempted when it was admitted, so that a lost one shows.
+func (s *activeStep) count(q *runlog.Request) {
+	why := q.Reason()
 	s.ended.Count(why)
 	switch why {
 	case "":
@@ -69,25 +72,12 @@ func (s *activeStep) count(f *openai.Failure) {
 	default:
 		s.meter.Failed.Add(1)
 	}
-	if !why.Unreached() || f.Local {
+	if !why.Unreached() || q.Trace.Failure.Local {
 		s.unconnected = 0
 		return
 	}
 	if s.unconnected++; s.unconnected == 1 {
 		s.unconnectedSince = time.Now()
-	}
-}
-
-// stopEarly withdraws the step where too large a share failed, or where the server is gone: for a
-// while nothing has connected to it, and nothing was received from it.
-func (s *activeStep) stopEarly() {
-	least := max(minEnded, 2*s.step.Concurrency, 2*s.step.MaxConcurrency)
-	idle := min(time.Since(s.unconnectedSince), time.Since(s.lastReceived()))
-	switch {
-	case s.unconnected >= minEnded && idle >= goneTime:
-		s.withdraw(runlog.StopUnreachable)
-	case s.tooManyFailed(least):
-		s.withdraw(runlog.StopFailureRatio)
 	}
 }
 

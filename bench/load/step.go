@@ -16,26 +16,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-type runner struct {
-	// send sends one request and returns when it has ended, at the latest soon after ctx is
-	// done. It is called from many goroutines.
-	send func(ctx context.Context, j job) *openai.Trace
-	// done takes each request that has ended, one call at a time. An error ends the step: what
-	// cannot be kept need not be measured.
-	done     func(*runlog.Request) error
-	meter    *Meter
-	seed     uint64    // of the gaps between arrivals
-	prefixes *prefixes // that were sent
-
-	modelLength int       // bounds a conversation, in tokens, 0 for not known
-	clock       *clock    // of the log
-	share       Share     // of the step that this machine puts on
-	begin       time.Time // of all machines; zero for as soon as prompts are ready
-	// others is what became of the requests of the other machines so far.
-	others       func() runlog.Account
-	lastReceived func() time.Time // when any answer last received bytes
-}
-
 // job is one request, or a conversation.
 type job struct {
 	seq     int           // in the step, from 0
@@ -47,8 +27,7 @@ type job struct {
 	shared  int    // tokens of the prompt that began one sent before
 	used    int    // tokens of the conversation so far
 	session string // of a conversation
-	// before is closed when the request that this one continues has ended, and ended is to be
-	// called when this one has; nil for none.
+	// before is closed when the request that this one continues has ended, ended is called when this one has; nil for none.
 	before <-chan struct{}
 	ended  func()
 }
@@ -58,18 +37,64 @@ type stopError runlog.Stop
 
 func (e stopError) Error() string { return "the step ended: " + string(e) }
 
+// activeStep is one step while it runs.
+type activeStep struct {
+	// send sends one request and returns when it has ended, or soon after ctx is done; many call it at once.
+	send func(ctx context.Context, j job) *openai.Trace
+	// done takes each request that has ended, one call at a time. An error ends the step.
+	done         func(*runlog.Request) error
+	meter        *Meter
+	seed         uint64 // of the gaps between arrivals
+	prefixes     *prefixes
+	modelLength  int                   // bounds a conversation, in tokens, 0 for not known
+	clock        *clock                // of the log
+	share        Share                 // of the step that this machine puts on
+	begin        time.Time             // of all machines; zero for as soon as prompts are ready
+	others       func() runlog.Account // what became of the requests of the other machines so far
+	lastReceived func() time.Time      // when any answer last received bytes
+
+	step      runlog.Step
+	start     time.Time
+	jobs      chan job // read ahead
+	promptErr error    // why there are no more, to be read when jobs is closed; nil where all were read
+	// sending is done when no more requests are admitted, inFlight when those that were
+	// are withdrawn; their causes are a stopError.
+	sending, inFlight             context.Context
+	cancelSending, cancelInFlight context.CancelCauseFunc
+	// talking is done when conversations end with the turn that is in flight.
+	talking       context.Context
+	cancelTalking context.CancelFunc
+
+	slots    *semaphore.Weighted // of requests in flight
+	requests sync.WaitGroup
+	finished chan finished
+	last     sync.Map // by session of a trace a channel that is closed when the last request of it has ended
+
+	ended   runlog.StepEnd // what was counted until now
+	doneErr error          // the first of done
+	// unconnected are the last failures in a row of requests that never came as far
+	// as the server, the first at unconnectedSince.
+	unconnected      int
+	unconnectedSince time.Time
+
+	turnsNotSent, atModelLength atomic.Int64 // turns, and conversations
+}
+
 // run puts the load of a step on the endpoint and returns when every request that was admitted has ended. What ends a
-// step, and what is then withdrawn or still sent, stands in docs/design.md. Its errors are those of prompts and of
-// done.
-func (r *runner) run(ctx context.Context, step runlog.Step, source dataset.Source) (runlog.StepEnd, error) {
-	s := newActiveStep(ctx, r, step)
+// step, and what is then withdrawn or still sent, stands in docs/design.md. Its errors are of prompts and of done.
+func (s *activeStep) run(ctx context.Context, step runlog.Step, source dataset.Source) (runlog.StepEnd, error) {
+	s.step, s.jobs, s.finished = step, make(chan job, readAhead), make(chan finished, 256)
+	s.slots = semaphore.NewWeighted(cmp.Or(int64(s.share.part(step, step.MaxConcurrency)), math.MaxInt64))
+	s.sending, s.cancelSending = context.WithCancelCause(ctx)
+	// A deadline of ctx is an interruption and must not look like a timeout.
+	s.inFlight, s.cancelInFlight = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.talking, s.cancelTalking = context.WithCancel(s.inFlight)
 	defer s.withdraw(runlog.StopRequests) // lets go of the contexts
-	stopWatching := context.AfterFunc(ctx, func() {
+	defer context.AfterFunc(ctx, func() {
 		why := stopError(runlog.StopInterrupted)
 		_ = errors.As(context.Cause(ctx), &why) // else the user has ended it
 		s.withdraw(runlog.Stop(why))
-	})
-	defer stopWatching()
+	})()
 
 	var beside sync.WaitGroup
 	ready := make(chan struct{})
@@ -80,8 +105,8 @@ func (r *runner) run(ctx context.Context, step runlog.Step, source dataset.Sourc
 	case <-s.sending.Done():
 	}
 	s.start = time.Now()
-	if !r.begin.IsZero() {
-		s.start = r.begin
+	if !s.begin.IsZero() {
+		s.start = s.begin
 		sleepUntil(s.sending, s.start)
 	}
 	if step.Duration > 0 {
@@ -106,49 +131,9 @@ func (r *runner) run(ctx context.Context, step runlog.Step, source dataset.Sourc
 	return s.end()
 }
 
-// activeStep is one step while it runs.
-type activeStep struct {
-	*runner
-	step      runlog.Step
-	start     time.Time
-	jobs      chan job // read ahead
-	promptErr error    // why there are no more, to be read when jobs is closed; nil where all were read
-	// sending is done when no more requests are admitted, inFlight when those that were
-	// are withdrawn; their causes are a stopError.
-	sending, inFlight             context.Context
-	cancelSending, cancelInFlight context.CancelCauseFunc
-	// talking is done when conversations end with the turn that is in flight.
-	talking       context.Context
-	cancelTalking context.CancelFunc
-
-	slots    *semaphore.Weighted // of requests in flight
-	requests sync.WaitGroup
-	finished chan finished
-
-	ended   runlog.StepEnd // what was counted until now
-	doneErr error          // the first of done
-	// unconnected are the last failures in a row of requests that never came as far
-	// as the server, the first at unconnectedSince.
-	unconnected      int
-	unconnectedSince time.Time
-
-	turnsNotSent, atModelLength atomic.Int64 // turns, and conversations
-}
-
-// finished is a request that has ended.
 type finished struct {
 	job
 	request *runlog.Request
-}
-
-func newActiveStep(ctx context.Context, r *runner, step runlog.Step) *activeStep {
-	s := &activeStep{runner: r, step: step, jobs: make(chan job, readAhead), finished: make(chan finished, 256)}
-	s.slots = semaphore.NewWeighted(cmp.Or(int64(r.share.part(step, step.MaxConcurrency)), math.MaxInt64))
-	s.sending, s.cancelSending = context.WithCancelCause(ctx)
-	// A deadline of ctx is an interruption and must not look like a timeout.
-	s.inFlight, s.cancelInFlight = context.WithCancelCause(context.WithoutCancel(ctx))
-	s.talking, s.cancelTalking = context.WithCancel(s.inFlight)
-	return s
 }
 
 // stopSending admits no more requests. Those that wait for a slot are still sent.
@@ -169,8 +154,7 @@ func (s *activeStep) noteSendingEnded() {
 	}
 }
 
-// readAhead is how many prompts are made before they are needed, the first of them before
-// the clock starts, so that no request is late for want of one.
+// readAhead is how many prompts are made ahead, the first before the clock starts: no request is late for want of one.
 const readAhead = 512
 
 // readPrompts reads the prompts of all machines until all requests of the step have one, or to the source's end or that
@@ -178,11 +162,11 @@ const readAhead = 512
 func (s *activeStep) readPrompts(source dataset.Source, ready func()) {
 	defer ready()
 	defer close(s.jobs)
-	if s.share.isIdle(s.step) {
+	machines := s.share.machines(s.step)
+	if s.share.Rank >= machines { // nothing falls to this one
 		return
 	}
-	due, isOwn := newPacer(s.step, s.seed), s.share.dealer(s.step)
-	kept := 0
+	due, kept, owners := newPacer(s.step, s.seed), 0, map[string]int{}
 	for seq := 0; s.step.Requests == 0 || seq < s.step.Requests; seq++ {
 		p, err := source.Next(s.sending)
 		if err != nil {
@@ -191,10 +175,20 @@ func (s *activeStep) readPrompts(source dataset.Source, ready func()) {
 			}
 			return
 		}
-		j := job{seq: seq, at: due(&p), prompt: p, count: source.Count(), isLast: s.share.isLast(s.step, seq)}
-		if !isOwn(seq, &p) {
+		j := job{seq: seq, at: due(&p), prompt: p, count: source.Count()}
+		// To one machine after the other, but where a request of a trace continues another, to the same. So the prompts of
+		// all are those of one machine, and which is the last of a trace is not known before.
+		owner := seq % machines
+		if machines > 1 && (p.ID != "" || p.After != "") {
+			if known, ok := owners[p.After]; ok && p.After != "" {
+				owner = known
+			}
+			owners[p.ID] = owner
+		}
+		if owner != s.share.Rank {
 			continue
 		}
+		j.isLast = s.step.Requests > 0 && seq+machines >= s.step.Requests && (machines == 1 || s.step.Arrival != runlog.ArrivalReplay)
 		select {
 		case s.jobs <- j:
 		case <-s.sending.Done():
@@ -206,9 +200,7 @@ func (s *activeStep) readPrompts(source dataset.Source, ready func()) {
 	}
 }
 
-// openLoop admits each request when it is due.
 func (s *activeStep) openLoop() {
-	sessions := new(sessions)
 	for {
 		j, ok := s.next()
 		if !ok {
@@ -224,46 +216,51 @@ func (s *activeStep) openLoop() {
 		if s.sending.Err() != nil {
 			return
 		}
-		j.before, j.ended = sessions.join(&j.prompt)
+		if before, ok := s.last.Load(j.prompt.After); ok {
+			j.before = before.(chan struct{})
+		}
+		if id := j.prompt.ID; id != "" {
+			done := make(chan struct{})
+			s.last.Store(id, done)
+			j.ended = func() {
+				s.last.CompareAndDelete(id, done) // a trace may have millions
+				close(done)
+			}
+		}
 		s.admit(&j)
 		s.requests.Go(func() { _, _ = s.request(j) })
 	}
 }
 
-// closedLoop lets every user send until the sending ends, whatever becomes of its requests.
+func (s *activeStep) users() int { return s.share.part(s.step, s.step.Concurrency) }
+
+// unreachedPause is behind a request that never reached the server: prompts would be used up in no time.
+const unreachedPause = 250 * time.Millisecond
+
+// closedLoop lets every user send one request after the other until the sending ends, whatever becomes of them.
 func (s *activeStep) closedLoop() {
 	for n := range s.users() {
-		n = s.share.nth(s.step, n) // of all machines' users
+		n = n*s.share.machines(s.step) + s.share.Rank // of all machines' users
 		first := s.start.Add(s.step.RampUp * time.Duration(n) / time.Duration(s.step.Concurrency))
 		sleepUntil(s.sending, first)
 		if s.sending.Err() != nil {
 			break
 		}
-		s.requests.Go(func() { s.user(first) })
-	}
-}
-
-// users are those of this machine.
-func (s *activeStep) users() int { return s.share.part(s.step, s.step.Concurrency) }
-
-// unreachedPause is how long a user waits behind a request that never came as far as the
-// server: the prompts would be used up in no time.
-const unreachedPause = 250 * time.Millisecond
-
-// user sends one request after the other from the given instant on.
-func (s *activeStep) user(free time.Time) {
-	for s.sending.Err() == nil {
-		j, ok := s.next()
-		if !ok {
-			return
-		}
-		j.planned = free
-		s.admit(&j)
-		var failure *openai.Failure
-		if free, failure = s.request(j); failure != nil && failure.Reason.Unreached() {
-			free = free.Add(unreachedPause)
-			sleepUntil(s.sending, free)
-		}
+		s.requests.Go(func() {
+			for free := first; s.sending.Err() == nil; {
+				j, ok := s.next()
+				if !ok {
+					return
+				}
+				j.planned = free
+				s.admit(&j)
+				var failure *openai.Failure
+				if free, failure = s.request(j); failure != nil && failure.Reason.Unreached() {
+					free = free.Add(unreachedPause)
+					sleepUntil(s.sending, free)
+				}
+			}
+		})
 	}
 }
 
@@ -292,12 +289,37 @@ func (s *activeStep) admit(j *job) {
 	}
 }
 
-// request sends one request when it gets a slot, and returns when it ended and how it failed.
+// request waits for the request that this one continues, and then for a slot, and sends it. It returns when it ended and
+// how it failed, as it does when it is withdrawn meanwhile.
 func (s *activeStep) request(j job) (endedAt time.Time, failure *openai.Failure) {
 	if j.ended != nil {
 		defer j.ended()
 	}
-	queued, err := s.takeSlot(&j)
+	if j.before != nil {
+		select {
+		case <-j.before:
+			if now := time.Now(); now.After(j.planned) {
+				j.planned = now
+			}
+		case <-s.inFlight.Done():
+		}
+	}
+	var err error
+	var queued time.Duration
+	if s.inFlight.Err() != nil || !s.slots.TryAcquire(1) {
+		since := time.Now()
+		err = s.slots.Acquire(s.inFlight, 1) // which fails for what is withdrawn
+		queued = time.Since(since)
+	}
+	if err == nil {
+		now := time.Now().UnixNano()
+		s.meter.FirstSent.CompareAndSwap(0, now)
+		if n := s.meter.InFlight.Add(1); n == int64(s.users()) {
+			s.meter.Reached.CompareAndSwap(0, now)
+		}
+	}
+	s.meter.Queued.Add(-1)
+	s.noteSendingEnded()
 	turns := len(j.prompt.Turns)
 	if err != nil {
 		s.turnsNotSent.Add(int64(max(0, turns-1)))
@@ -322,37 +344,7 @@ func (s *activeStep) freeSlot() {
 	s.slots.Release(1)
 }
 
-// takeSlot waits for the request that this one continues, and then for a slot. It returns for how long it waited for
-// the slot, and fails when the request is withdrawn meanwhile.
-func (s *activeStep) takeSlot(j *job) (queued time.Duration, err error) {
-	if j.before != nil {
-		select {
-		case <-j.before:
-			if now := time.Now(); now.After(j.planned) {
-				j.planned = now
-			}
-		case <-s.inFlight.Done():
-		}
-	}
-	if s.inFlight.Err() != nil || !s.slots.TryAcquire(1) {
-		since := time.Now()
-		err = s.slots.Acquire(s.inFlight, 1) // which fails for what is withdrawn
-		queued = time.Since(since)
-	}
-	if err == nil {
-		now := time.Now().UnixNano()
-		s.meter.FirstSent.CompareAndSwap(0, now)
-		if n := s.meter.InFlight.Add(1); n == int64(s.users()) {
-			s.meter.Reached.CompareAndSwap(0, now)
-		}
-	}
-	s.meter.Queued.Add(-1)
-	s.noteSendingEnded()
-	return queued, err
-}
-
-// finish completes the record of a request that has ended. Its instants are those of a clock
-// that nobody sets: the log keeps no monotonic reading.
+// finish completes the record of a request, by a clock that nobody sets: the log keeps no monotonic reading.
 func (s *activeStep) finish(j job, q *runlog.Request) {
 	q.Step, q.Seq, q.SharedTokens = s.step.Index, j.seq, j.shared
 	q.ExpectedTokens, q.AimedTokens = j.prompt.ExpectedTokens, j.prompt.AimedTokens

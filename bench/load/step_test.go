@@ -107,9 +107,9 @@ func always(d time.Duration) func(int) time.Duration {
 	return func(int) time.Duration { return d }
 }
 
-// newRunner is a runner before its first step.
-func newRunner(send func(context.Context, job) *openai.Trace, done func(*runlog.Request) error) *runner {
-	return &runner{send: send, done: done, meter: new(Meter), prefixes: newPrefixes(), clock: newClock(time.Now()), lastReceived: func() time.Time { return time.Time{} }}
+// newStep is a step before it runs.
+func newStep(send func(context.Context, job) *openai.Trace, done func(*runlog.Request) error) *activeStep {
+	return &activeStep{send: send, done: done, meter: new(Meter), prefixes: &prefixes{sent: map[uint64]int{}}, clock: newClock(time.Now()), lastReceived: func() time.Time { return time.Time{} }}
 }
 
 // outcome is what a step left behind.
@@ -124,7 +124,7 @@ type outcome struct {
 func do(ctx context.Context, t *testing.T, step runlog.Step, source dataset.Source, m *standIn) *outcome {
 	t.Helper()
 	var r outcome
-	run := newRunner(m.send, func(q *runlog.Request) error { r.requests = append(r.requests, q); return nil })
+	run := newStep(m.send, func(q *runlog.Request) error { r.requests = append(r.requests, q); return nil })
 	run.seed = 1
 	meter := run.meter
 	begin := time.Now()
@@ -262,7 +262,7 @@ func TestABurstWaitsForItsTurn(t *testing.T) {
 
 func TestMeterShowsWhatGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRunner((&standIn{takes: always(time.Second)}).send, func(*runlog.Request) error { return nil })
+		r := newStep((&standIn{takes: always(time.Second)}).send, func(*runlog.Request) error { return nil })
 		m := r.meter
 		over := make(chan error)
 		go func() {
@@ -290,7 +290,7 @@ func setClock(t time.Time, forward time.Duration) time.Time {
 // A clock that is set during the run is in no instant of the log, which keeps wall clocks alone.
 func TestAClockThatIsSet(t *testing.T) {
 	var kept runlog.Request
-	r := newRunner(func(context.Context, job) *openai.Trace {
+	r := newStep(func(context.Context, job) *openai.Trace {
 		return &openai.Trace{Started: setClock(time.Now(), time.Hour), End: time.Millisecond}
 	}, func(q *runlog.Request) error { kept = *q; return nil })
 	if _, err := r.run(t.Context(), runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 1, Requests: 1}, &prompts{}); err != nil {
@@ -361,7 +361,7 @@ func TestPassesOfWhatWasSent(t *testing.T) {
 // Go's timers alone make it about 0.6 ms, and 1.1 ms for the p99.
 func BenchmarkLateness(b *testing.B) {
 	var late []float64
-	r := newRunner((&standIn{takes: always(50 * time.Millisecond)}).send, func(q *runlog.Request) error {
+	r := newStep((&standIn{takes: always(50 * time.Millisecond)}).send, func(q *runlog.Request) error {
 		late = append(late, float64(q.Trace.Started.Sub(q.Trace.Planned).Nanoseconds())/1e3)
 		return nil
 	})

@@ -184,7 +184,7 @@ func TestAMomentOfRefusals(t *testing.T) {
 					}
 					return 20 * time.Second
 				}}
-				r := newRunner(m.send, func(*runlog.Request) error { return nil })
+				r := newStep(m.send, func(*runlog.Request) error { return nil })
 				r.lastReceived = func() time.Time { return time.Now().Add(-c.received) }
 				end, err := r.run(t.Context(), c.step, &prompts{})
 				if err != nil || end.Stop != c.want || c.want == runlog.StopRequests && end.Canceled > 0 {
@@ -347,7 +347,7 @@ func TestTracesThatCannotBeKeptEndTheRun(t *testing.T) {
 			calls := 0
 			var sent atomic.Int64 // in whatever order they get a turn
 			send := (&standIn{takes: func(int) time.Duration { return time.Duration(sent.Add(1)) * time.Second }}).send
-			r := newRunner(send, func(*runlog.Request) error {
+			r := newStep(send, func(*runlog.Request) error {
 				if calls++; calls == 5 {
 					return full
 				}
@@ -366,9 +366,10 @@ func TestTracesThatCannotBeKeptEndTheRun(t *testing.T) {
 }
 
 func TestLostRequest(t *testing.T) {
-	s := newActiveStep(t.Context(), newRunner(nil, nil), runlog.Step{})
+	s := newStep(nil, nil)
+	s.inFlight, s.sending = t.Context(), t.Context()
 	s.meter.Attempted.Store(2)
-	s.count(nil)
+	s.count(&runlog.Request{})
 	if _, err := s.end(); err == nil || !strings.HasPrefix(err.Error(), "accounting: 2 requests") {
 		t.Errorf("one of two requests was lost: %v", err)
 	}

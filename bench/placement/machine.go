@@ -83,7 +83,7 @@ type Verdict struct {
 	Placed *bool  `json:"placed"` // whether it is where it should be, nil where that is not known
 }
 
-// Read makes a machine of the samples of one page.
+// Read makes a machine of the samples of one page, and judges its processes.
 func Read(page []runlog.Series) *Machine {
 	m := &Machine{Nodes: []*Node{}, Cards: []*Card{}, Processes: []*Process{}, Targets: map[string][]CardID{}}
 	for _, s := range page {
@@ -111,12 +111,7 @@ func Read(page []runlog.Series) *Machine {
 			p.cpus, p.mems = parseCPUs(labels["cpus"]), parseCPUs(labels["mems"])
 		}
 	}
-	m.finish()
-	return m
-}
-
-// finish puts each part in order, as one page is to give one text, and judges the processes.
-func (m *Machine) finish() {
+	// Each part in order, as one page is to give one text.
 	slices.SortFunc(m.Nodes, func(a, b *Node) int { return cmp.Compare(a.Number, b.Number) })
 	for _, n := range m.Nodes {
 		for _, peer := range m.Nodes {
@@ -133,6 +128,7 @@ func (m *Machine) finish() {
 		}
 		p.Verdict = m.judge(p)
 	}
+	return m
 }
 
 // parseCPUs reads a list of CPUs or nodes, nil where it is none or was cut.
@@ -175,8 +171,7 @@ func compareCards(a, b *Card) int {
 	return cmp.Or(cmp.Compare(a.Vendor, b.Vendor), cmp.Compare(len(a.Device), len(b.Device)), cmp.Compare(a.Device, b.Device))
 }
 
-// ParseDevices reads numbers, ranges and names of cards with commas between, such as 0-3,6 or
-// 0.1. The result reports whether a card is among them.
+// ParseDevices reads a list of cards, such as 0-3,6 or 0.1. The result reports whether a card is among them.
 func ParseDevices(text string) (func(CardID) bool, error) {
 	var devices []string
 	for part := range strings.SplitSeq(text, ",") {
@@ -297,12 +292,10 @@ func (m *Machine) judge(p *Process) Verdict {
 	return Verdict{Text: fmt.Sprintf("bound to %s, cards on %s", nodeNames(runs), nodeNames(cards)), Placed: new(false)}
 }
 
-// contains reports whether all of some are in all.
 func contains(all, some []int) bool {
 	return !slices.ContainsFunc(some, func(n int) bool { return !slices.Contains(all, n) })
 }
 
-// overlap reports whether a and b have a number in common.
 func overlap(a, b []int) bool {
 	return slices.ContainsFunc(a, func(n int) bool { return slices.Contains(b, n) })
 }

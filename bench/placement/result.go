@@ -2,14 +2,111 @@ package placement
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
 )
+
+// Binding is how to keep a server on some nodes, as each of what starts servers has it.
+type Binding struct {
+	Numactl    string `json:"numactl"`    // what to put before the command
+	Systemd    string `json:"systemd"`    // a drop-in of the unit
+	Docker     string `json:"docker"`     // the beginning of the command line
+	Kubernetes string `json:"kubernetes"` // what kubelet and pod need
+}
+
+const kubernetes = "kubelet with cpuManagerPolicy: static, memoryManagerPolicy: Static and topologyManagerPolicy: %s; " +
+	"pod of QoS class Guaranteed, with whole CPUs (requests = limits) and its cards as a resource"
+
+// advise is the nodes on which to keep a server on the machine's cards, none where there is
+// nothing to gain or it is not known, and remarks for the user.
+func (m *Machine) advise() (nodes []int, remarks []string) {
+	if len(m.Nodes) > 0 && m.oneNode() {
+		return nil, []string{"Nothing is to be gained by a binding: there is one node only."}
+	}
+	nodes, err := m.nodesOfCards(m.Cards)
+	switch {
+	case err != nil:
+		return nil, []string{fmt.Sprintf("No binding is known: %v.", err)}
+	case len(nodes) == 0:
+		return nil, []string{"No binding is known: the page has no cards."}
+	}
+	if len(nodes) > 1 {
+		remarks = append(remarks, fmt.Sprintf("The cards span %s: for a server on those of one node alone, ask with --devices.", nodeNames(nodes)))
+	}
+	if contains(nodes, m.places()) {
+		return nil, append(remarks, "Nothing is to be gained by a binding for a server on all of them: they are on every node.")
+	}
+	return nodes, append(remarks, "Where what the server takes does not fit into the free memory of "+nodeNames(nodes)+
+		", --membind has it killed; numactl --preferred only prefers a node.")
+}
+
+func (m *Machine) binding(nodes []int) *Binding {
+	if len(nodes) == 0 {
+		return nil
+	}
+	var all []int
+	for _, n := range m.Nodes {
+		if slices.Contains(nodes, n.Number) {
+			all = append(all, n.CPUs...)
+		}
+	}
+	slices.Sort(all)
+	cpus, list := cpulist.Format(all), cpulist.Format(nodes)
+	policy := "single-numa-node"
+	if len(nodes) > 1 {
+		policy = "best-effort"
+	}
+	return &Binding{
+		Numactl:    fmt.Sprintf("numactl --cpunodebind=%s --membind=%s", list, list),
+		Systemd:    fmt.Sprintf("[Service]\nCPUAffinity=%s\nNUMAPolicy=bind\nNUMAMask=%s\n", cpus, list),
+		Docker:     fmt.Sprintf("docker run --cpuset-cpus=%s --cpuset-mems=%s", cpus, list),
+		Kubernetes: fmt.Sprintf(kubernetes, policy),
+	}
+}
+
+// Side is one way to start a server in a comparison of bindings.
+type Side struct {
+	Name        string   // fit for a file name
+	Meaning     string   // the binding in words, such as bound to node 0
+	Prefix      []string // what to put before the command, empty for none
+	Recommended bool     // by what the page says
+}
+
+// Sides are the bindings to compare for a server on the machine's cards: none, the recommended one
+// if any, each other node with CPUs and memory, and all nodes interleaved. It fails with one node.
+func (m *Machine) Sides() ([]Side, error) {
+	switch {
+	case len(m.Nodes) == 0:
+		return nil, errNoNodes
+	case m.oneNode():
+		return nil, errors.New("there is one NUMA node only, so there is no binding to compare")
+	}
+	sides := []Side{{Name: "none", Meaning: "unbound"}}
+	advised, _ := m.advise()
+	bound := [][]int{advised}
+	for _, number := range m.places() {
+		bound = append(bound, []int{number})
+	}
+	for i, nodes := range bound {
+		if len(nodes) == 0 || i > 0 && slices.Equal(nodes, advised) {
+			continue
+		}
+		sides = append(sides, Side{
+			Name:        "node" + strings.ReplaceAll(cpulist.Format(nodes), ",", "_"),
+			Meaning:     "bound to " + nodeNames(nodes),
+			Prefix:      strings.Fields(m.binding(nodes).Numactl),
+			Recommended: i == 0,
+		})
+	}
+	return append(sides, Side{Name: "interleaved", Meaning: "interleaved over all nodes", Prefix: []string{"numactl", "--interleave=all"}}), nil
+}
 
 // Result is a machine with the verdict on each process and the binding to use.
 type Result struct {
@@ -24,8 +121,7 @@ func Judge(m *Machine) *Result {
 	return &Result{Machine: *m, Binding: m.binding(nodes), Remarks: remarks}
 }
 
-// Placed reports whether every process is where it should be: false where one is not, nil
-// where it is not known of one and no other is misplaced.
+// Placed reports whether every process is where it should be, nil where that is not known.
 func (r *Result) Placed() *bool {
 	placed := new(true)
 	for _, p := range r.Processes {

@@ -19,7 +19,6 @@ func phases(p openai.Phases) map[string]time.Duration {
 	}
 }
 
-// metrics are the series of all targets.
 type metrics struct {
 	*Series
 	skipped, violations, answerChanges     *prometheus.CounterVec
@@ -145,7 +144,6 @@ type vecs []interface {
 	DeletePartialMatch(prometheus.Labels) int
 }
 
-// drop removes the series with these labels.
 func (v vecs) drop(labels prometheus.Labels) {
 	for _, one := range v {
 		one.DeletePartialMatch(labels)

@@ -144,10 +144,10 @@ func TestIndependentSamples(t *testing.T) {
 	for _, memory := range []float64{0, 0.9} {
 		r, held, independent := rand.New(rand.NewPCG(5, 6)), 0, 0.0
 		for range runs {
-			samples, x := make([]int64, n), 0.0
+			samples, x := make([]Value, n), 0.0
 			for i := range samples {
 				x = memory*x + math.Sqrt(1-memory*memory)*r.NormFloat64()
-				samples[i] = int64(1e6 * (10 + x))
+				samples[i] = Value(int64(1e6 * (10 + x)))
 			}
 			p, _ := newDistribution(slices.Clone(samples), []float64{50}, 1e6).At(50)
 			independent += float64(p.Independent) / runs

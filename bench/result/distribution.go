@@ -20,7 +20,7 @@ const (
 	gapParts        = 10 // into which gaps are divided in the order of their requests, to see how far these differ
 )
 
-// A sample is an integer of nanoseconds or tokens. So many of them make one of the report's units.
+// A sample is nanoseconds or tokens. So many of them make one of the report's units.
 const (
 	perSecond = 1e9
 	perToken  = 1
@@ -43,10 +43,10 @@ func (v Value) Known() bool { return !math.IsNaN(float64(v)) }
 // IsZero leaves a figure that is not known out of JSON where its tag says omitzero.
 func (v Value) IsZero() bool { return !v.Known() }
 
-func unknown() Value { return Value(math.NaN()) }
+// Unknown is a figure that is not known.
+func Unknown() Value { return Value(math.NaN()) }
 
-// Distribution sums up samples: seconds, or tokens for lengths. All but Count, Waiting and
-// Percentiles is 0 when Count is.
+// Distribution sums up seconds, or tokens. All but Count, Waiting and Percentiles is 0 when Count is.
 type Distribution struct {
 	Count int64 `json:"count"`
 	// Waiting counts requests that ended by a timeout or stall before the sample was there. They
@@ -83,8 +83,8 @@ func (d Distribution) At(p float64) (Percentile, bool) {
 	return d.Percentiles[i], true
 }
 
-// newDistribution is of samples in the order of sending, see [none], so many units to one of the report's.
-func newDistribution(samples []int64, percentiles []float64, unit float64) Distribution {
+// newDistribution is of samples in the order of sending, as a [request] has them, so many units to one of the report's.
+func newDistribution(samples []Value, percentiles []float64, unit float64) Distribution {
 	if len(samples) == 0 {
 		return Distribution{}
 	}
@@ -93,7 +93,7 @@ func newDistribution(samples []int64, percentiles []float64, unit float64) Distr
 	for i, v := range samples {
 		if v < 0 {
 			inOrder[i] = math.Inf(1)
-			waited = append(waited, float64(^v)/unit)
+			waited = append(waited, float64(-v)/unit)
 			continue
 		}
 		inOrder[i] = float64(v) / unit
@@ -110,12 +110,21 @@ func newDistribution(samples []int64, percentiles []float64, unit float64) Distr
 	for _, w := range waited {
 		ranked = append(ranked, max(w, d.Max))
 	}
+	above := make([]float64, len(samples)) // 1 for a sample above a percentile
 	rank := func(p float64) float64 { return interpolated(p, len(ranked), func(i int) float64 { return ranked[i] }) }
 	for _, p := range percentiles {
 		value := rank(p)
-		independent := independentAt(inOrder, value)
+		for i, v := range inOrder {
+			if above[i] = 0; v > value {
+				above[i] = 1
+			}
+		}
+		independent := float64(len(above)) // samples, by how those above and below the value follow one another
+		if share, e := stat.Mean(above, nil), errorOfMean(above); e > 0 {
+			independent = min(max(share*(1-share)/(e*e), 1), independent)
+		}
 		margin := confidence * 100 * math.Sqrt(p/100*(1-p/100)/independent)
-		e := unknown() // where the interval ends beyond all samples
+		e := Unknown() // where the interval ends beyond all samples
 		if p+margin < 100 && p-margin > 0 {
 			e = Value(rank(p+margin)-rank(p-margin)) / 2
 		}
@@ -125,8 +134,7 @@ func newDistribution(samples []int64, percentiles []float64, unit float64) Distr
 	return d
 }
 
-// interpolated is the percentile p of n values in order as numpy.percentile has it: at
-// (n-1)p/100, on a line between the values beside it.
+// interpolated is the percentile p of n values in order, as numpy.percentile has it.
 func interpolated(p float64, n int, at func(i int) float64) float64 {
 	i, part := math.Modf(p / 100 * float64(n-1))
 	low := at(int(i))
@@ -134,22 +142,6 @@ func interpolated(p float64, n int, at func(i int) float64) float64 {
 		return low
 	}
 	return low + part*(at(int(i)+1)-low)
-}
-
-// independentAt is how many independent samples there are behind a percentile with that value, from 1 to
-// all of them: by how samples above and below it follow one another.
-func independentAt(samples []float64, value float64) float64 {
-	above := make([]float64, len(samples))
-	for i, v := range samples {
-		if v > value {
-			above[i] = 1
-		}
-	}
-	n, share, e := float64(len(above)), stat.Mean(above, nil), errorOfMean(above)
-	if !(e > 0) {
-		return n
-	}
-	return min(max(share*(1-share)/(e*e), 1), n)
 }
 
 // errorOfMean is the standard error of the mean of values that depend on one another, NaN of less than two.
@@ -224,7 +216,6 @@ type moments struct {
 	mean, m2 float64
 }
 
-// add takes a value so many times.
 func (m *moments) add(v float64, times int64) {
 	m.n += times
 	delta := v - m.mean
@@ -246,7 +237,6 @@ type gapPart struct {
 
 func newHistogram() *histogram { return &histogram{min: math.MaxInt64} }
 
-// add counts a duration of a part so many times.
 func (h *histogram) add(part int, v, times int64) {
 	v = max(0, v)
 	h.min, h.max = min(h.min, v), max(h.max, v)
@@ -286,7 +276,7 @@ func (h *histogram) distribution(percentiles []float64) Distribution {
 			return float64(min(max(top, h.min), h.max))
 		})
 		e := Value(confidence * errorOfMean(values[p]) / perSecond)
-		d.Percentiles = append(d.Percentiles, Percentile{P: p, Value: value / perSecond, Error: e, Independent: unknown()})
+		d.Percentiles = append(d.Percentiles, Percentile{P: p, Value: value / perSecond, Error: e, Independent: Unknown()})
 	}
 	return d
 }

@@ -15,12 +15,12 @@ import (
 // linear interpolation.
 func TestDistribution(t *testing.T) {
 	for name, tt := range map[string]struct {
-		samples []int64
+		samples []Value
 		want    Distribution
 	}{
 		"none": {nil, Distribution{}},
-		"one":  {[]int64{7e9}, Distribution{Count: 1, Mean: 7, Min: 7, Max: 7, Percentiles: []Percentile{{P: 25, Value: 7}, {P: 50, Value: 7}, {P: 99, Value: 7}}}},
-		"four": {[]int64{4e9, 1e9, 2e9, 3e9}, Distribution{
+		"one":  {[]Value{7e9}, Distribution{Count: 1, Mean: 7, Min: 7, Max: 7, Percentiles: []Percentile{{P: 25, Value: 7}, {P: 50, Value: 7}, {P: 99, Value: 7}}}},
+		"four": {[]Value{4e9, 1e9, 2e9, 3e9}, Distribution{
 			Count: 4, Mean: 2.5, Std: math.Sqrt(1.25), Min: 1, Max: 4,
 			Percentiles: []Percentile{{P: 25, Value: 1.75}, {P: 50, Value: 2.5}, {P: 99, Value: 3.97}},
 		}},
@@ -45,10 +45,11 @@ func TestHistogramIsNear(t *testing.T) {
 	} {
 		for _, n := range []int{1, 7, 200_000} {
 			rng := rand.New(rand.NewPCG(5, 6))
-			h, exact := newHistogram(), make([]int64, n)
+			h, exact := newHistogram(), make([]Value, n)
 			for i := range exact {
-				exact[i] = draw(rng)
-				h.add(i*gapParts/n, exact[i], 1)
+				v := draw(rng)
+				exact[i] = Value(v)
+				h.add(i*gapParts/n, v, 1)
 			}
 			want, got := newDistribution(exact, ps, perSecond), h.distribution(ps)
 			if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-3, 1e-9), cmpopts.IgnoreFields(Percentile{}, "Error", "Independent"), cmpopts.IgnoreFields(Distribution{}, "MeanError")); diff != "" {

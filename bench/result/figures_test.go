@@ -38,7 +38,7 @@ func TestNeverSent(t *testing.T) {
 	if diff := cmp.Diff(runlog.Account{Attempted: 2, Canceled: 2}, s.Account); diff != "" {
 		t.Errorf("account (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(Figures{Distributions: Distributions{}, Goodput: unknown(), Good: unknown()}, s.Whole, sameValues); diff != "" {
+	if diff := cmp.Diff(Figures{Distributions: Distributions{}, Goodput: Unknown(), Good: Unknown()}, s.Whole, sameValues); diff != "" {
 		t.Errorf("figures (-want +got):\n%s", diff)
 	}
 	if s.NotSteady != "no request was sent" || len(s.Warnings) != 0 {

@@ -77,7 +77,7 @@ func figureLines(r *Report) []string {
 	add("complete %v damaged %d objectives %s", r.Complete, r.Damaged, r.Objectives)
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		add("step %s stop %s not steady %q failed as %v", s.Name, s.Stop, s.NotSteady, s.FailedAs)
+		add("step %s stop %s not steady %q failed as %v", s.Label.Short, s.Stop, s.NotSteady, s.FailedAs)
 		c := &s.Checks
 		add("achieved %v %v rate %v kernel %v tokens %v without chunk %v cached %d of %d connections %d cpu %v",
 			c.Achieved, c.AchievedWhole, c.AchievedRate, c.KernelClock, c.TokensBy, c.TokensWithoutChunk, c.CachedTokens, c.PromptTokens, s.Whole.Of(Setup).Count, c.ClientCPU)

@@ -49,28 +49,28 @@ type Measure struct {
 	Kind Kind
 	// Main measures are in every table, in comparisons and in the picture of latencies.
 	Main bool
-	// sample is a request's one, what it waited, or none; nil for gaps, of which a request has many.
-	sample func(*request) int64
+	// sample is that of a request, see there; nil for gaps, of which a request has many.
+	sample func(*request) Value
 }
 
 // Measures are all there are, in the order of tables.
 func Measures() []Measure {
 	return []Measure{
-		{TTFT, "TTFT", Latency, true, func(q *request) int64 { return q.ttft }},
-		{TTFTFromPlanned, "TTFT from due", FromDue, false, func(q *request) int64 { return fromDue(q, q.ttft) }},
-		{TTFTFirst, "TTFT, first turn", OfTurns, false, func(q *request) int64 { return onlyIf(q.turn == 1, q.ttft) }},
-		{TTFTLater, "TTFT, later turns", OfTurns, false, func(q *request) int64 { return onlyIf(q.turn > 1, q.ttft) }},
-		{FirstAnswer, "first answer", Latency, false, func(q *request) int64 { return q.firstAnswer }},
-		{TPOT, "TPOT", Latency, true, func(q *request) int64 { return q.tpot }},
+		{TTFT, "TTFT", Latency, true, func(q *request) Value { return q.ttft }},
+		{TTFTFromPlanned, "TTFT from due", FromDue, false, func(q *request) Value { return fromDue(q, q.ttft) }},
+		{TTFTFirst, "TTFT, first turn", OfTurns, false, func(q *request) Value { return onlyIf(q.turn == 1, q.ttft) }},
+		{TTFTLater, "TTFT, later turns", OfTurns, false, func(q *request) Value { return onlyIf(q.turn > 1, q.ttft) }},
+		{FirstAnswer, "first answer", Latency, false, func(q *request) Value { return q.firstAnswer }},
+		{TPOT, "TPOT", Latency, true, func(q *request) Value { return q.tpot }},
 		{ITL, "ITL", Latency, true, nil},
 		{TokenITL, "ITL a token", Latency, false, nil},
-		{E2E, "E2E", Latency, true, func(q *request) int64 { return q.e2e }},
-		{E2EFromPlanned, "E2E from due", FromDue, false, func(q *request) int64 { return fromDue(q, q.e2e) }},
-		{Queue, "client queue", Client, false, func(q *request) int64 { return q.queued }},
-		{Lateness, "client lateness", Client, false, func(q *request) int64 { return max(0, q.late()-q.queued) }},
-		{Setup, "connection set-up", Client, false, func(q *request) int64 { return q.setup }},
-		{PromptLength, "prompt", Length, false, func(q *request) int64 { return onlyIf(q.failure == "" && q.prompt > 0, int64(q.prompt)) }},
-		{OutputLength, "output", Length, false, func(q *request) int64 { return onlyIf(q.failure == "", int64(q.output)) }},
+		{E2E, "E2E", Latency, true, func(q *request) Value { return q.e2e }},
+		{E2EFromPlanned, "E2E from due", FromDue, false, func(q *request) Value { return fromDue(q, q.e2e) }},
+		{Queue, "client queue", Client, false, func(q *request) Value { return Value(q.queued) }},
+		{Lateness, "client lateness", Client, false, func(q *request) Value { return Value(max(0, q.late()-q.queued)) }},
+		{Setup, "connection set-up", Client, false, func(q *request) Value { return q.setup }},
+		{PromptLength, "prompt", Length, false, func(q *request) Value { return onlyIf(q.failure == "" && q.prompt > 0, Value(q.prompt)) }},
+		{OutputLength, "output", Length, false, func(q *request) Value { return onlyIf(q.failure == "", Value(q.output)) }},
 	}
 }
 
@@ -94,20 +94,17 @@ func (m Measure) ShownFor(s *Step) bool {
 }
 
 // fromDue adds how late a request was sent to its latency, or to what it waited.
-func fromDue(q *request, latency int64) int64 {
-	switch {
-	case latency == none:
-		return none
-	case latency < 0:
-		return ^(^latency + q.late())
+func fromDue(q *request, latency Value) Value {
+	if latency < 0 {
+		return latency - Value(q.late())
 	}
-	return latency + q.late()
+	return latency + Value(q.late())
 }
 
 // onlyIf is a sample of those requests alone of which applies is true.
-func onlyIf(applies bool, sample int64) int64 {
+func onlyIf(applies bool, sample Value) Value {
 	if !applies {
-		return none
+		return Unknown()
 	}
 	return sample
 }
@@ -130,11 +127,10 @@ func distributions(requests []request, percentiles []float64, bounded bool) Dist
 	return all
 }
 
-// samples are those that the requests have of a measure, in their order.
-func samples(requests []request, sample func(*request) int64) []int64 {
-	all := make([]int64, 0, len(requests))
+func samples(requests []request, sample func(*request) Value) []Value {
+	all := make([]Value, 0, len(requests))
 	for i := range requests {
-		if v := sample(&requests[i]); v != none {
+		if v := sample(&requests[i]); v.Known() {
 			all = append(all, v)
 		}
 	}
@@ -146,7 +142,7 @@ func samples(requests []request, sample func(*request) int64) []int64 {
 func gapDistributions(requests []request, percentiles []float64) (gaps, tokenGaps Distribution) {
 	byChunk, byToken := newHistogram(), newHistogram()
 	for i := range requests {
-		if requests[i].ttft < 0 {
+		if !(requests[i].ttft >= 0) {
 			continue
 		}
 		isFirst, part := true, i*gapParts/len(requests)
@@ -163,8 +159,7 @@ func gapDistributions(requests []request, percentiles []float64) (gaps, tokenGap
 	return byChunk.distribution(percentiles), byToken.distribution(percentiles)
 }
 
-// Turn are the requests of one turn of all conversations. Tokens are means of the requests
-// whose prompt's length is known.
+// Turn are the requests of one turn of all conversations. Tokens are means where the prompt's length is known.
 type Turn struct {
 	Turn         int          `json:"turn"`     // from 1
 	Requests     int          `json:"requests"` // that were sent
@@ -175,7 +170,6 @@ type Turn struct {
 	TPOT         Distribution `json:"tpot"`
 }
 
-// newTurns are those of requests, none where they are of no conversations.
 func newTurns(sent []request, percentiles []float64, cacheKnown bool) []Turn {
 	byTurn := map[int][]request{}
 	for _, q := range sent {
@@ -194,12 +188,12 @@ func newTurns(sent []request, percentiles []float64, cacheKnown bool) []Turn {
 				cached.add(float64(q.cached), 1)
 			}
 		}
-		t := Turn{Turn: n, Requests: len(requests), PromptTokens: prompt.mean, NewTokens: fresh.mean, CachedTokens: unknown()}
+		t := Turn{Turn: n, Requests: len(requests), PromptTokens: prompt.mean, NewTokens: fresh.mean, CachedTokens: Unknown()}
 		if cacheKnown {
 			t.CachedTokens = Value(cached.mean)
 		}
-		t.TTFT = newDistribution(samples(requests, func(q *request) int64 { return q.ttft }), percentiles, perSecond)
-		t.TPOT = newDistribution(samples(requests, func(q *request) int64 { return q.tpot }), percentiles, perSecond)
+		t.TTFT = newDistribution(samples(requests, func(q *request) Value { return q.ttft }), percentiles, perSecond)
+		t.TPOT = newDistribution(samples(requests, func(q *request) Value { return q.tpot }), percentiles, perSecond)
 		all = append(all, t)
 	}
 	return all

@@ -63,7 +63,7 @@ func (l *memlog) begin(s runlog.Step, requests []runlog.Request) {
 func (l *memlog) end(s runlog.Step, requests []runlog.Request, stop runlog.Stop) {
 	var a runlog.Account
 	for i := range requests {
-		a.Count(reasonOf(&requests[i].Trace))
+		a.Count(requests[i].Reason())
 	}
 	l.records = append(l.records, runlog.Record{StepEnd: &runlog.StepEnd{
 		Step: s.Index, Stop: stop, Account: a,

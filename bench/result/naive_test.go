@@ -97,9 +97,9 @@ func naiveFigures(w Window, all []runlog.Request, opts Options, bounded bool) Fi
 			continue
 		}
 		f.PeakConcurrency = max(f.PeakConcurrency, inFlight)
-		f.Account.Count(reasonOf(t))
+		f.Account.Count(r.Reason())
 		wait := t.Started.Sub(t.Planned)
-		why := reasonOf(t)
+		why := r.Reason()
 		tooLong := why == openai.ReasonTimeout || why == openai.ReasonTimeoutFirstToken || why == openai.ReasonStalled ||
 			why != "" && why != openai.ReasonHTTP4xx && why != openai.ReasonCanceled && t.End > time.Second
 		orWaited := func(k int, d time.Duration, ok bool, more time.Duration) {
@@ -275,7 +275,7 @@ func TestRandomRunsAgainstTheNaiveWay(t *testing.T) {
 		w := Window{requests[0].Trace.Started, last.Started.Add(last.End)}
 		want := Step{Whole: naiveFigures(w, requests, opts, bounded)}
 		steady, ok := naiveSteady(step, requests)
-		if step.Paced() { // from when on is another test's
+		if step.Rate > 0 { // from when on is another test's
 			if ok = got.Steady != nil; ok {
 				steady = got.Steady.Window
 			}

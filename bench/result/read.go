@@ -92,14 +92,27 @@ type reading struct {
 	ended  int         // logs that have an end
 }
 
-// take adds a record to those of its log, which begins with a run.
+// advice ends the errors of logs that are not one load.
+const advice = "give one run, or several that were one load; accelbench compare sets others side by side"
+
+// take adds a record to those of its log, which begins with a run, or says why it is not one load with those before it.
 func (a *reading) take(rec runlog.Record) error {
 	isOpen := func(step int) bool { // else the line that began it could not be read
 		return a.last != nil && a.last.step.Index == step
 	}
 	switch {
 	case rec.Run != nil:
-		return a.join(*rec.Run)
+		for _, other := range a.report.Runs {
+			switch run := rec.Run; {
+			case other.ID == run.ID:
+				return errors.New("the same run was read before: give it once")
+			case other.Machines != run.Machines || other.Machines > 0 && other.Rank == run.Rank:
+				return fmt.Errorf("it is machine %d of %d, and that of %s is %d of %d: %s", run.Rank, run.Machines, other.Host, other.Rank, other.Machines, advice)
+			case other.Side != run.Side || other.Model != run.Model || other.URL != run.URL || other.API != run.API:
+				return fmt.Errorf("it is of %s, and that of %s of %s: %s", endpointText(run), other.Host, endpointText(&other), advice)
+			}
+		}
+		a.report.Runs, a.last = append(a.report.Runs, *rec.Run), nil
 	case rec.Step != nil:
 		return a.begin(*rec.Step)
 	case rec.RunEnd != nil:
@@ -114,26 +127,6 @@ func (a *reading) take(rec runlog.Record) error {
 	return nil
 }
 
-// advice ends the errors of logs that are not one load.
-const advice = "give one run, or several that were one load; accelbench compare sets others side by side"
-
-// join adds a run, or says why it is not one load with those before it.
-func (a *reading) join(run runlog.Run) error {
-	for _, other := range a.report.Runs {
-		switch {
-		case other.ID == run.ID:
-			return errors.New("the same run was read before: give it once")
-		case other.Machines != run.Machines || other.Machines > 0 && other.Rank == run.Rank:
-			return fmt.Errorf("it is machine %d of %d, and that of %s is %d of %d: %s", run.Rank, run.Machines, other.Host, other.Rank, other.Machines, advice)
-		case other.Side != run.Side || other.Model != run.Model || other.URL != run.URL || other.API != run.API:
-			return fmt.Errorf("it is of %s, and that of %s of %s: %s", endpointText(&run), other.Host, endpointText(&other), advice)
-		}
-	}
-	a.report.Runs, a.last = append(a.report.Runs, run), nil
-	return nil
-}
-
-// endpointText is the model and the endpoint that a run put load on.
 func endpointText(run *runlog.Run) string {
 	text := fmt.Sprintf("%s at %s, API %s", run.Model, run.URL, run.API)
 	if run.Side != "" {
@@ -142,7 +135,6 @@ func endpointText(run *runlog.Run) string {
 	return text
 }
 
-// begin begins a step of the run that was added last.
 func (a *reading) begin(s runlog.Step) error {
 	const maxSteps = 1 << 20
 	if s.Index < 0 || s.Index > maxSteps || min(s.Rate, s.Burstiness, float64(s.RampUp), float64(s.Concurrency)) < 0 {
@@ -151,8 +143,8 @@ func (a *reading) begin(s runlog.Step) error {
 	i, found := slices.BinarySearchFunc(a.steps, s.Index, func(d *stepData, index int) int { return d.step.Index - index })
 	if !found {
 		a.steps = slices.Insert(a.steps, i, &stepData{failedAs: map[openai.Reason]string{}})
-	} else if first := a.steps[i].parts[0].step; first.Name() != s.Name() {
-		return fmt.Errorf("step %d is %s, and %s in the first log: %s", s.Index, s.Name(), first.Name(), advice)
+	} else if first, own := a.steps[i].parts[0].step.Label(false).Short, s.Label(false).Short; first != own {
+		return fmt.Errorf("step %d is %s, and %s in the first log: %s", s.Index, own, first, advice)
 	}
 	a.last = a.steps[i].begin(a.report.Runs[len(a.report.Runs)-1], s)
 	return nil
@@ -170,14 +162,13 @@ func (d *stepData) checkOverlap() error {
 			shorter := min(p.sending.seconds(), q.sending.seconds())
 			if shorter > 0 && both.seconds() < minOverlap*shorter {
 				return fmt.Errorf("step %s: %s sent from %s and %s from %s, so they were not one load: put it on by --lead, or give each a report",
-					d.step.Name(), q.run.Host, q.step.Started.Format(time.DateTime), p.run.Host, p.step.Started.Format(time.DateTime))
+					d.step.Label(false).Short, q.run.Host, q.step.Started.Format(time.DateTime), p.run.Host, p.step.Started.Format(time.DateTime))
 			}
 		}
 	}
 	return nil
 }
 
-// end makes the report of all that was read.
 func (a *reading) end(opts Options) (*Report, error) {
 	if len(a.steps) == 0 {
 		return nil, errors.New("the run ended before the first step began")

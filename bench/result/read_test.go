@@ -82,8 +82,8 @@ func TestMachinesAreOneLoad(t *testing.T) {
 	}
 	for _, order := range [][]*memlog{{logs[0], logs[1], logs[2]}, {logs[2], logs[1], logs[0]}} {
 		s := stepOf(t, Options{}, order...)
-		if s.Name != "3 req/s" || s.Rate != 3 || s.Requests != 15 || !s.Started.Equal(noon) || s.Account.Attempted != 19 {
-			t.Errorf("step %q of rate %v, %d requests, %d attempted, from %v", s.Name, s.Rate, s.Requests, s.Account.Attempted, s.Started)
+		if s.Label.Short != "3 req/s" || s.Rate != 3 || s.Requests != 15 || !s.Started.Equal(noon) || s.Account.Attempted != 19 {
+			t.Errorf("step %q of rate %v, %d requests, %d attempted, from %v", s.Label.Short, s.Rate, s.Requests, s.Account.Attempted, s.Started)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func TestNotRun(t *testing.T) {
 	if diff := cmp.Diff([]string{"2", "8"}, r.NotRun); diff != "" {
 		t.Errorf("not run (-want +got):\n%s", diff)
 	}
-	if names := r.Steps[0].Name + ", " + r.Steps[1].Name + ", " + r.Steps[2].Name; names != "2, 4, 2" {
+	if names := r.Steps[0].Label.Short + ", " + r.Steps[1].Label.Short + ", " + r.Steps[2].Label.Short; names != "2, 4, 2" {
 		t.Errorf("steps %s", names)
 	}
 }

@@ -5,17 +5,13 @@ import (
 	"cmp"
 	"encoding/binary"
 	"iter"
-	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
-
-// A sample of a request is a duration or a number of tokens. One that a request was still
-// waiting for when it ended is ^waited, below 0; none is one that it does not have.
-const none = math.MinInt64
 
 // slowFailure is how long a request may take to fail at once. Who waited longer waited for an answer.
 const slowFailure = time.Second
@@ -24,14 +20,14 @@ const slowFailure = time.Second
 type request struct {
 	unit
 	turn int // of its conversation, from 1; 0 of none
-	// What [openai.TTFT] and the others say, or none; setup is of a new connection.
-	ttft, firstAnswer, tpot, e2e, setup int64
-	lag                                 int64 // of its latest read; none without the kernel's stamps
-	meanITL                             int64 // 0 without a gap
-	prompt, output                      int   // tokens; 0 where nothing tells
-	shared, cached                      int   // tokens of the prompt: see [Cache]
-	failure                             openai.Reason
-	chunks                              int
+	// Samples, in nanoseconds: what [openai.TTFT] and the others say, not known where there is none, and below 0 what the
+	// request waited that ended before it was there. setup is of a new connection.
+	ttft, firstAnswer, tpot, e2e, setup, meanITL Value
+	lag                                          Value // of its latest read; not known without the kernel's stamps
+	prompt, output                               int   // tokens; 0 where nothing tells
+	shared, cached                               int   // tokens of the prompt: see [Cache]
+	failure                                      openai.Reason
+	chunks                                       int
 	// gaps are the times before each chunk of text, as what is more than the one before, and tokens what each
 	// brought, nil where nothing tells: as varints, since a long run has many millions of them.
 	gaps, tokens []byte
@@ -43,39 +39,39 @@ func newRequest(r *runlog.Request) request {
 	usage := cmp.Or(t.Usage, &openai.Usage{})
 	q := request{
 		unit: unit{due: start, start: start, end: start + int64(took), queued: int64(r.Queued)},
-		turn: r.Turn, shared: r.SharedTokens, tpot: none, setup: none, lag: none,
-		prompt: cmp.Or(usage.PromptTokens, r.ExpectedTokens), chunks: len(t.Chunks), failure: reasonOf(t),
+		turn: r.Turn, shared: r.SharedTokens, tpot: Unknown(), setup: Unknown(), lag: Unknown(), meanITL: Unknown(),
+		prompt: cmp.Or(usage.PromptTokens, r.ExpectedTokens), chunks: len(t.Chunks), failure: r.Reason(),
 	}
 	if !t.Planned.IsZero() {
 		q.due = t.Planned.UnixNano()
 	}
-	missing := int64(none)
+	missing := Unknown()
 	if waitedInVain(q.failure, took) {
-		missing = ^int64(took)
+		missing = Value(-max(1, took))
 	}
-	q.answered = q.failure == "" || missing != none
-	sample := func(latency time.Duration, ok bool) int64 {
+	q.answered = q.failure == "" || missing.Known()
+	sample := func(latency time.Duration, ok bool) Value {
 		if !ok {
 			return missing
 		}
-		return int64(max(0, latency))
+		return Value(max(0, latency))
 	}
 	q.ttft, q.firstAnswer, q.e2e = sample(openai.TTFT(t)), sample(openai.FirstAnswer(t)), sample(openai.E2E(t))
 	if tpot, ok := openai.TPOT(t); ok {
-		q.tpot = int64(tpot)
+		q.tpot = Value(tpot)
 	}
 	if !t.Reused && t.Phases.Connect > 0 { // it made its own connection
-		q.setup = int64(t.Phases.Resolve + t.Phases.Connect + t.Phases.TLS)
+		q.setup = Value(t.Phases.Resolve + t.Phases.Connect + t.Phases.TLS)
 	}
 	if t.Lag.Reads > 0 {
-		q.lag = int64(t.Lag.Max)
+		q.lag = Value(t.Lag.Max)
 	}
 	q.output, _ = openai.OutputTokens(t)
 	if usage.CachedTokens != nil {
 		q.cached = min(*usage.CachedTokens, usage.PromptTokens) // no server is believed that claims more
 	}
 	if n := len(t.Chunks) - 1; n > 0 {
-		q.meanITL = int64((t.Chunks[n].At - t.Chunks[0].At) / time.Duration(n))
+		q.meanITL = Value((t.Chunks[n].At - t.Chunks[0].At) / time.Duration(n))
 	}
 	q.keep(t.Chunks)
 	return q
@@ -93,7 +89,6 @@ func waitedInVain(failure openai.Reason, took time.Duration) bool {
 	return took > slowFailure
 }
 
-// keep packs the chunks into gaps and tokens.
 func (q *request) keep(chunks []openai.Chunk) {
 	var before, last time.Duration // the chunk before, and its gap
 	for _, c := range chunks {
@@ -109,8 +104,7 @@ func (q *request) keep(chunks []openai.Chunk) {
 	}
 }
 
-// chunkGaps are the time before each chunk of text, of the first since the start, and the
-// tokens that it brought, 0 where nothing tells.
+// chunkGaps are the time before each chunk of text and the tokens that it brought, 0 where nothing tells.
 func (q *request) chunkGaps() iter.Seq2[int64, int64] {
 	return func(yield func(gap, tokens int64) bool) {
 		gaps, tokens, gap := q.gaps, q.tokens, int64(0)
@@ -130,7 +124,7 @@ func (q *request) chunkGaps() iter.Seq2[int64, int64] {
 // token, meets it, as in vLLM. One without any text meets none.
 func (q *request) meets(objectives []openai.Objective) bool {
 	for _, o := range objectives {
-		latency := map[Key]int64{TTFT: q.ttft, TPOT: q.tpot, ITL: q.meanITL, E2E: q.e2e}[o.Measure]
+		latency := map[Key]Value{TTFT: q.ttft, TPOT: q.tpot, ITL: q.meanITL, E2E: q.e2e}[o.Measure]
 		if float64(latency) > o.Limit*perSecond {
 			return false
 		}
@@ -138,10 +132,119 @@ func (q *request) meets(objectives []openai.Objective) bool {
 	return q.chunks > 0
 }
 
-// reasonOf is why a request failed, empty for one that succeeded.
-func reasonOf(t *openai.Trace) openai.Reason {
-	if t.Failure == nil {
-		return ""
+// Window is a span of time: all of a step from the first request sent to the last one ended, or its steady part, from
+// when the load had reached its level until the last request was sent; docs/design.md says when that is. A steady
+// part holds at least 10 requests and one for each user. Conversations in their thinking time are in flight.
+type Window struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
+// Duration is the window's length.
+func (w Window) Duration() time.Duration { return w.To.Sub(w.From) }
+
+// span is a Window in nanoseconds since 1970.
+type span struct{ from, to int64 }
+
+func (s span) holds(at int64) bool { return at >= s.from && at <= s.to }
+
+func (s span) clamp(at int64) int64 { return min(max(at, s.from), s.to) }
+
+func (s span) seconds() float64 { return time.Duration(s.to - s.from).Seconds() }
+
+// rate is n a second, 0 of no time.
+func (s span) rate(n float64) float64 {
+	if s.to <= s.from {
+		return 0
 	}
-	return t.Failure.Reason
+	return n / s.seconds()
+}
+
+// unit is what the load is made of: a request, or a conversation from the start of its
+// first turn to the end of its last one. Instants are nanoseconds since 1970.
+type unit struct {
+	due, start, end int64
+	queued          int64
+	answered        bool // it succeeded, or ended because it took too long
+}
+
+// arrival is when it would have been sent, had it not had to wait for its turn.
+func (u unit) arrival() int64 { return u.start - u.queued }
+
+func (u unit) late() int64 { return max(0, u.start-u.due) }
+
+func (u unit) sentAt() int64 { return u.start }
+
+func (d *stepData) noun() string {
+	if d.conversations > 0 {
+		return "conversations"
+	}
+	return "requests"
+}
+
+// sentIn are the requests or units sent inside of a window, of those in the order in which they were sent.
+func sentIn[T interface{ sentAt() int64 }](w span, all []T) []T {
+	from := sort.Search(len(all), func(i int) bool { return all[i].sentAt() >= w.from })
+	to := sort.Search(len(all), func(i int) bool { return all[i].sentAt() > w.to })
+	return all[from:max(from, to)]
+}
+
+// concurrency is how many units were in flight on the mean of a window: the time they all spent so, over its length.
+func concurrency(w span, units []unit) float64 {
+	inFlight := 0.0
+	for _, u := range units {
+		inFlight += span{w.clamp(u.start), w.clamp(u.end)}.seconds()
+	}
+	return w.rate(inFlight)
+}
+
+// curve is how many units were in flight at each instant.
+type curve []change
+
+type change struct {
+	at int64
+	by int
+}
+
+// newCurve counts a unit that ended at the instant at which another is sent as ended first: it makes room for it.
+func newCurve(units []unit) curve {
+	var c curve
+	for _, u := range units {
+		c = append(c, change{u.start, 1}, change{u.end, -1})
+	}
+	slices.SortFunc(c, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
+	return c
+}
+
+func (c curve) whole() span {
+	if len(c) == 0 {
+		return span{}
+	}
+	return span{c[0].at, c[len(c)-1].at}
+}
+
+func (c curve) reached(level int) (instant int64, ok bool) {
+	inFlight := 0
+	for _, e := range c {
+		inFlight += e.by
+		if inFlight >= level {
+			return e.at, true
+		}
+	}
+	return 0, false
+}
+
+func (c curve) peak(w span) int {
+	inFlight, most := 0, 0
+	for _, e := range c {
+		if e.at > w.to {
+			break
+		}
+		inFlight += e.by
+		if e.at <= w.from {
+			most = 0 // until the window has begun
+		}
+		most = max(most, inFlight)
+	}
+	return most
 }

@@ -67,17 +67,17 @@ func TestServerThatTellsLess(t *testing.T) {
 		"MindIE": {
 			map[string]float64{"num_requests_running": 2, "num_requests_waiting": 6, "npu_cache_usage_perc": 0.5},
 			map[string]float64{"num_requests_running": 2, "num_requests_waiting": 8, "npu_cache_usage_perc": 0.5},
-			&ServerSample{Running: Gauge{3, 2, 2}, Waiting: Gauge{3, 7.5, 8}, CacheUsage: Gauge{3, 0.5, 0.5}, PrefixQueries: unknown(), PrefixHits: unknown()},
+			&ServerSample{Running: Gauge{3, 2, 2}, Waiting: Gauge{3, 7.5, 8}, CacheUsage: Gauge{3, 0.5, 0.5}, PrefixQueries: Unknown(), PrefixHits: Unknown()},
 		},
 		"started again": {
 			map[string]float64{"vllm:prefix_cache_queries_total": 100, "vllm:prefix_cache_hits_total": 50, "vllm:" + latency + "_sum": 9, "vllm:" + latency + "_count": 9},
 			map[string]float64{"vllm:prefix_cache_queries_total": 10, "vllm:prefix_cache_hits_total": 60, "vllm:" + latency + "_sum": 1, "vllm:" + latency + "_count": 1},
-			&ServerSample{PrefixQueries: unknown(), PrefixHits: 10},
+			&ServerSample{PrefixQueries: Unknown(), PrefixHits: 10},
 		},
 		"no request": {
 			map[string]float64{"vllm:" + latency + "_sum": 1, "vllm:" + latency + "_count": 1},
 			map[string]float64{"vllm:" + latency + "_sum": 1, "vllm:" + latency + "_count": 1},
-			&ServerSample{PrefixQueries: unknown(), PrefixHits: unknown()},
+			&ServerSample{PrefixQueries: Unknown(), PrefixHits: Unknown()},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

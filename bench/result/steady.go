@@ -66,10 +66,10 @@ func (d *stepData) steadyWindow() (w span, why string) {
 // since the ramp, and from where the mean of requests in flight has the least standard error (MSER, White 1997), if it
 // was another before. There is none where that is in the second half, or where they grow. A trace need not be steady.
 func (d *stepData) openWindow(last int64) (w span, why string) {
-	var took []int64 // in flight, by requests or conversations that were not refused at once
+	var took []Value // in flight, by requests or conversations that were not refused at once
 	for _, u := range d.units {
 		if u.answered {
-			took = append(took, u.end-u.start)
+			took = append(took, Value(u.end-u.start))
 		}
 	}
 	p90, answered := newDistribution(took, []float64{90}, 1).At(90)
@@ -142,8 +142,7 @@ func inFlightMeans(units []unit, from, width int64, n int) []float64 {
 	return all
 }
 
-// differ reports whether the means of two runs of values differ beyond chance, by three standard errors, and by a
-// fair part.
+// differ reports whether two means differ beyond chance, by three standard errors, and by a fair part.
 func differ(a, b []float64) bool {
 	meanA, meanB := stat.Mean(a, nil), stat.Mean(b, nil)
 	d := math.Abs(meanA - meanB)

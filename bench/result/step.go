@@ -44,13 +44,12 @@ type stepData struct {
 	server        *server
 }
 
-// begin adds a load generator.
 func (d *stepData) begin(run runlog.Run, s runlog.Step) *part {
 	p := &part{joined: d, run: run, step: s, conversations: map[int]int{}}
 	d.parts = append(d.parts, p)
 	if len(d.parts) == 1 {
-		d.step, d.cards = s, newCards(openai.TargetName(run.URL))
-		d.server = &server{model: run.Model, values: readings{}}
+		d.step, d.server = s, &server{model: run.Model, values: readings{}}
+		d.cards = &cards{endpoint: openai.TargetName(run.URL), byID: map[cardID]*card{}, targets: map[string]bool{}, polled: map[string]int64{}}
 		return p
 	}
 	if run.Machines == 0 { // else each has the steps of all
@@ -65,10 +64,9 @@ func (d *stepData) begin(run runlog.Run, s runlog.Step) *part {
 	return p
 }
 
-// request takes a request that ended, or the turn of a conversation.
 func (p *part) request(r *runlog.Request) {
 	d := p.joined
-	d.account.Count(reasonOf(&r.Trace))
+	d.account.Count(r.Reason())
 	if f := r.Trace.Failure; f != nil && f.Reason != openai.ReasonCanceled {
 		if f.Local {
 			d.localFailures++
@@ -127,11 +125,15 @@ func (d *stepData) report(opts Options) Step {
 	slices.SortFunc(d.units, func(a, b unit) int { return cmp.Compare(a.start, b.start) })
 	d.curve = newCurve(d.units)
 	s := Step{
-		Step: d.step, Name: d.step.Name(), Conversations: d.conversations, Machines: len(d.parts), Account: d.account,
+		Step: d.step, Label: d.step.Label(d.conversations > 0), Conversations: d.conversations, Machines: len(d.parts), Account: d.account,
 		FailedAs: d.failedAs, Percentiles: opts.Percentiles,
 	}
 	d.addEnds(&s)
-	d.addClocks(&s)
+	for _, p := range d.parts {
+		if c := p.step.Clock; c != nil { // as far as both of two are uncertain
+			s.ClocksWithin = max(s.ClocksWithin, (2 * c.Uncertainty).Seconds())
+		}
+	}
 	whole := d.curve.whole()
 	window := whole
 	s.Whole = d.figures(whole, opts)
@@ -159,7 +161,11 @@ func (d *stepData) report(opts Options) Step {
 	s.Checks = d.newChecks(whole, window)
 	for i := range d.requests {
 		q := &d.requests[i]
-		s.Latencies = append(s.Latencies, float64(max(0, q.e2e))/perSecond)
+		latency := 0.0
+		if q.e2e > 0 {
+			latency = float64(q.e2e) / perSecond
+		}
+		s.Latencies = append(s.Latencies, latency)
 		s.Queued = append(s.Queued, float64(q.queued)/perSecond)
 	}
 	s.Timeline = d.timeline(&s, whole)
@@ -192,19 +198,9 @@ func (d *stepData) addEnds(s *Step) {
 	}
 }
 
-// addClocks says how far the machines' clocks may be apart: as far as both of two are uncertain.
-func (d *stepData) addClocks(s *Step) {
-	for _, p := range d.parts {
-		if c := p.step.Clock; c != nil {
-			s.ClocksWithin = max(s.ClocksWithin, (2 * c.Uncertainty).Seconds())
-		}
-	}
-}
-
-// figures are those of a window.
 func (d *stepData) figures(w span, opts Options) Figures {
 	f := Figures{
-		PeakConcurrency: d.curve.peak(w), Goodput: unknown(), Good: unknown(),
+		PeakConcurrency: d.curve.peak(w), Goodput: Unknown(), Good: Unknown(),
 		Distributions: distributions(sentIn(w, d.requests), opts.computed, d.step.MaxConcurrency > 0),
 	}
 	if w != (span{}) {

@@ -40,10 +40,10 @@ func (d *stepData) timeline(s *Step, w span) Timeline {
 		q := &d.requests[i]
 		p := Point{
 			Sent: span{w.from, q.start}.seconds(), TTFT: latency(q.ttft), End: latency(q.e2e),
-			Late: latency(q.late() - q.queued), Lag: latency(q.lag), Failure: q.failure,
+			Late: Value(q.late()-q.queued) / perSecond, Lag: latency(q.lag), Failure: q.failure,
 		}
 		if q.failure != "" || !p.End.Known() {
-			p.End = latency(q.end - q.start)
+			p.End = Value(q.end-q.start) / perSecond
 		}
 		t.Requests = append(t.Requests, p)
 	}
@@ -73,9 +73,9 @@ func (t *Timeline) add(w span, gauge string, of *Card, samples series) {
 }
 
 // latency is a sample in seconds, not known of one that a request does not have.
-func latency(sample int64) Value {
+func latency(sample Value) Value {
 	if sample < 0 {
-		return unknown()
+		return Unknown()
 	}
-	return Value(sample) / perSecond
+	return sample / perSecond
 }

@@ -20,9 +20,9 @@ func TestTimelineRequests(t *testing.T) {
 		failed(3*time.Second, 4*time.Second, openai.ReasonTimeoutFirstToken),
 	}
 	want := []Point{
-		{Sent: 0, TTFT: 0.2, End: 0.5, Lag: unknown()},
+		{Sent: 0, TTFT: 0.2, End: 0.5, Lag: Unknown()},
 		{Sent: 2, TTFT: 0.3, End: 1, Late: 0.4, Lag: 0.007},
-		{Sent: 3, TTFT: unknown(), End: 4, Lag: unknown(), Failure: openai.ReasonTimeoutFirstToken},
+		{Sent: 3, TTFT: Unknown(), End: 4, Lag: Unknown(), Failure: openai.ReasonTimeoutFirstToken},
 	}
 	got := stepOf(t, Options{}, newMemlog("a").step(closed(1, 3), requests, false)).Timeline
 	if diff := cmp.Diff(want, got.Requests, sameValues); diff != "" {

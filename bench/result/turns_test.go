@@ -174,8 +174,8 @@ func TestConversationsOfMachines(t *testing.T) {
 		return l.ended()
 	}
 	s := stepOf(t, Options{Percentiles: []float64{90}}, one("a"), one("b"))
-	if s.Conversations != 80 || s.TurnsNotSent != 6 || s.AtModelLength != 2 || s.Title() != "8 conversations" {
-		t.Errorf("%s: %d conversations, %d turns not sent, %d at the model's length", s.Title(), s.Conversations, s.TurnsNotSent, s.AtModelLength)
+	if s.Conversations != 80 || s.TurnsNotSent != 6 || s.AtModelLength != 2 || s.Label.Long != "8 conversations" {
+		t.Errorf("%s: %d conversations, %d turns not sent, %d at the model's length", s.Label.Long, s.Conversations, s.TurnsNotSent, s.AtModelLength)
 	}
 	if s.Checks.Achieved != 8 || s.Whole.PeakConcurrency != 8 || s.Account.Attempted != 160 || len(s.Warnings) > 0 {
 		t.Errorf("%v in flight, at most %d, %d requests, warnings %q", s.Checks.Achieved, s.Whole.PeakConcurrency, s.Account.Attempted, s.Warnings)
@@ -192,8 +192,8 @@ func TestConversationsAtARate(t *testing.T) {
 		}
 		step := runlog.Step{Started: noon, Arrival: runlog.ArrivalConstant, Rate: 1}
 		s := stepOf(t, Options{}, newMemlog("a").step(step, all, false).ended())
-		if s.Overloaded() != (slower > 0) || s.Checks.AchievedRate != 1 || s.Title() != "1 conversations/s" {
-			t.Errorf("%s, each %s slower: not steady as %q, %v a second", s.Title(), slower, s.NotSteady, s.Checks.AchievedRate)
+		if s.Overloaded() != (slower > 0) || s.Checks.AchievedRate != 1 || s.Label.Long != "1 conversations/s" {
+			t.Errorf("%s, each %s slower: not steady as %q, %v a second", s.Label.Long, slower, s.NotSteady, s.Checks.AchievedRate)
 		}
 	}
 }

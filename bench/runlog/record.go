@@ -67,11 +67,10 @@ type Run struct {
 	Capacity    *Capacity  `json:"capacity,omitempty"` // what chose the steps, nil where they were given
 	// SLO are what each step is judged by, none where nothing was asked for.
 	SLO []openai.Objective `json:"slo,omitempty"`
-	// Side names what is compared, see accelbench compare. Server is the process
-	// that was started for it, nil where none was.
+	// Side names what is compared, and Server is the process that was started for it, nil where none was.
 	Side       string   `json:"side,omitempty"`
 	Server     *Server  `json:"server,omitempty"`
-	Steps      []string `json:"steps,omitempty"` // the names of all that were planned, see [Step.Name]
+	Steps      []string `json:"steps,omitempty"` // the names of all that were planned, see [Label]
 	GOMAXPROCS int      `json:"gomaxprocs"`      // cores that the load generator used
 	// Rank and Machines say which of the machines of one load this is, from 0; 0 and 0 of a load of one. All of them have
 	// the whole load's steps. AllowFewer is true where those that are left go on when one is lost.
@@ -142,10 +141,17 @@ type Request struct {
 	ExpectedTokens int  `json:"expected_tokens,omitempty"` // the prompt's exact length where it was made so
 	AimedTokens    int  `json:"aimed_tokens,omitempty"`    // the length asked for, where it is only about that
 	Turn           int  `json:"turn,omitempty"`            // of conversation Seq, from 1; 0 of none
-	// SharedTokens is how many tokens at the prompt's start a request sent before had too,
-	// as far as this program knows.
+	// SharedTokens are tokens at the prompt's start that one sent before had too, as far as is known.
 	SharedTokens int          `json:"shared_tokens,omitempty"`
 	Trace        openai.Trace `json:"trace"`
+}
+
+// Reason is why the request failed, empty for one that succeeded.
+func (q *Request) Reason() openai.Reason {
+	if q.Trace.Failure == nil {
+		return ""
+	}
+	return q.Trace.Failure.Reason
 }
 
 // Source says what a Sample was taken from.
@@ -270,8 +276,7 @@ type DatasetCount struct {
 	TooLong   int `json:"too_long,omitempty"`
 	Skipped   int `json:"skipped,omitempty"`   // right but not wanted, such as too short
 	Estimated int `json:"estimated,omitempty"` // prompts whose answer's length was estimated from a text
-	// SharedUnknown are prompts that may have begun as ones sent before, where the server did
-	// not count by how many tokens.
+	// SharedUnknown are prompts that may have begun as ones sent before, by how many tokens nobody counted.
 	SharedUnknown int  `json:"shared_unknown,omitempty"`
 	Cut           bool `json:"cut,omitempty"` // a trace goes on behind the last prompt that was asked for
 }
@@ -293,72 +298,70 @@ type RunEnd struct {
 	Stop  Stop      `json:"stop"` // of the last step
 }
 
-// Paced reports whether requests come at a rate.
-func (s Step) Paced() bool { return s.Rate > 0 }
-
 // Level is what a sweep varies: requests a second, or the most that are in flight at once.
 func (s Step) Level() float64 {
 	return cmp.Or(s.Rate, float64(cmp.Or(s.Concurrency, s.MaxConcurrency)))
 }
 
-// Unit is that of the step's level: users or requests/s, of conversations conversations or conversations/s.
-func (s Step) Unit(ofConversations bool) string {
-	switch {
-	case ofConversations && s.Paced():
-		return "conversations/s"
-	case ofConversations:
-		return "conversations"
-	case s.Paced():
-		return "requests/s"
+// At is the first run of the step at another level.
+func (s Step) At(level float64) Step {
+	s.Repeat = 0
+	if s.Arrival == ArrivalClosed {
+		s.Concurrency = int(level)
+	} else {
+		s.Rate = level
 	}
-	return "users"
+	return s
 }
 
-// Title is the step's load as it reads by itself: "8 users", "8 users #2", "all at once",
-// "4 requests/s, at most 100 in flight".
-func (s Step) Title(ofConversations bool) string {
-	title := s.arrivals()
-	switch {
-	case s.Arrival == ArrivalBurst:
-		title = "all at once"
-	case s.Concurrency == 1:
-		title = "1 " + strings.TrimSuffix(s.Unit(ofConversations), "s")
-	case s.Concurrency > 1:
-		title += " " + s.Unit(ofConversations)
-	case s.Paced():
-		title = s.rate() + " " + s.Unit(ofConversations)
-	}
-	return s.bounded(title, ", at most %d in flight")
+// Label is what a step is called. Nothing from outside is in it.
+type Label struct {
+	// Short is where the level matters: "8" users, "4 req/s", "inf", "replay"; " max 100" is a bound, " #2" the second run.
+	Short string
+	Long  string // by itself: "8 users", "8 users #2", "all at once", "4 requests/s, at most 100 in flight"
+	Load  string // the same for all repeats, with how requests arrive: "4 requests/s, poisson"
+	Unit  string // of the level: users or requests/s, conversations or conversations/s
 }
 
-// Name is how the step is called where its level matters: "8" for so many users, "4 req/s" for a rate, "inf" for a
-// burst; " max 100" is a bound on the requests in flight, " #2" the second of several repeats.
-func (s Step) Name() string { return s.bounded(s.arrivals(), " max %d") }
+// MarshalText is how reports have the label.
+func (l Label) MarshalText() ([]byte, error) { return []byte(l.Short), nil }
 
-func (s Step) arrivals() string {
+// Label is that of the step, of conversations or requests.
+func (s Step) Label(ofConversations bool) Label {
+	users, starts, rate := "users", "requests/s", strconv.FormatFloat(s.Rate, 'g', 6, 64)
+	if ofConversations {
+		users, starts = "conversations", "conversations/s"
+	}
+	var l Label
 	switch s.Arrival {
 	case ArrivalClosed:
-		return strconv.Itoa(s.Concurrency)
+		l = Label{Short: strconv.Itoa(s.Concurrency), Unit: users}
+		l.Long = l.Short + " " + users
+		if s.Concurrency == 1 {
+			l.Long = strings.TrimSuffix(l.Long, "s")
+		}
 	case ArrivalBurst:
-		return "inf"
+		l = Label{Short: "inf", Long: "all at once", Unit: users}
 	case ArrivalReplay:
-		return "replay"
+		l = Label{Short: "replay", Long: "replay", Unit: users}
 	default:
-		return s.rate() + " req/s"
+		l = Label{Short: rate + " req/s", Long: rate + " " + starts, Unit: starts}
 	}
-}
-
-func (s Step) rate() string { return strconv.FormatFloat(s.Rate, 'g', 6, 64) }
-
-// bounded adds the bound on requests in flight and the number of the repeat.
-func (s Step) bounded(name, bound string) string {
 	if s.MaxConcurrency > 0 {
-		name += fmt.Sprintf(bound, s.MaxConcurrency)
+		l.Short += fmt.Sprintf(" max %d", s.MaxConcurrency)
+		l.Long += fmt.Sprintf(", at most %d in flight", s.MaxConcurrency)
+	}
+	switch l.Load = l.Long; s.Arrival {
+	case ArrivalPoisson, ArrivalConstant:
+		l.Load += ", " + string(s.Arrival)
+	case ArrivalGamma:
+		l.Load += fmt.Sprintf(", burstiness %g", s.Burstiness)
 	}
 	if s.Repeat > 0 {
-		name += " #" + strconv.Itoa(s.Repeat+1)
+		repeat := fmt.Sprintf(" #%d", s.Repeat+1)
+		l.Short, l.Long = l.Short+repeat, l.Long+repeat
 	}
-	return name
+	return l
 }
 
 // The loads that a capacity is searched for, as report.json has them.

@@ -87,9 +87,10 @@ func TestAnswer(t *testing.T) {
 				good(400, 1000)(r) // the first is at an infinite rate
 				for i := range r.Steps {
 					r.Steps[i].Step = runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: float64(i + 1)}
-					r.Steps[i].Name = r.Steps[i].Step.Name()
+					r.Steps[i].Label = r.Steps[i].Step.Label(false)
 				}
 				r.Steps[0].Step = runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 3}
+				r.Steps[0].Label = r.Steps[0].Step.Label(false)
 				r.Steps[4].Steady, r.Steps[4].NotSteady = nil, "the server did not keep up with the rate, so requests piled up: lower it"
 			},
 			"The objectives were met up to 4 requests/s (1.08 requests/s, 309.0 output tokens/s, TTFT p99 2496 ms, TPOT p99 291.9 ms, 1.40 % failed), and not at 5 requests/s.",

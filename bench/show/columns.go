@@ -95,7 +95,6 @@ func (c Column) text(s *result.Step, window *result.Figures) string {
 	return text
 }
 
-// titles are what stands over the figures that texts gives.
 func titles(columns []Column) []string {
 	var all []string
 	for _, c := range columns {

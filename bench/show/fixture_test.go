@@ -11,8 +11,6 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-func unknown() result.Value { return result.Value(math.NaN()) }
-
 var start = time.Date(2026, 3, 4, 5, 6, 7, 0, time.FixedZone("", 8*3600))
 
 // spread is a distribution around a mean, with the percentiles that vLLM's and
@@ -38,8 +36,8 @@ func figures(a runlog.Account, seconds float64) result.Figures {
 		TotalThroughput:      224 * float64(n) / seconds,
 		PeakOutputThroughput: 1234,
 		PeakConcurrency:      128,
-		Goodput:              unknown(),
-		Good:                 unknown(),
+		Goodput:              result.Unknown(),
+		Good:                 result.Unknown(),
 		Distributions: result.Distributions{
 			result.TTFT:           spread(n, 0.5),
 			result.FirstAnswer:    spread(n, 0.5),
@@ -68,12 +66,12 @@ func closed() result.Step {
 			Started: start, Arrival: runlog.ArrivalClosed, Concurrency: 128, Requests: 1000,
 			RampUp: 5 * time.Second, Timeout: 2 * time.Minute,
 		},
-		Name: "128", Machines: 1, Percentiles: []float64{90, 99}, Account: account, Stop: runlog.StopRequests,
-		Whole: figures(account, 630.612), Steady: &steady, Joules: unknown(),
+		Label: runlog.Label{Short: "128", Long: "128 users", Unit: "users"}, Machines: 1, Percentiles: []float64{90, 99}, Account: account, Stop: runlog.StopRequests,
+		Whole: figures(account, 630.612), Steady: &steady, Joules: result.Unknown(),
 		Checks: result.Checks{
 			Achieved: 127.6, AchievedWhole: 115.8, AchievedRate: 1.586, ClientLag: 0.00002, MostLag: 0.0015, KernelClock: 1,
 			TokensBy:     map[openai.TokenSource]int{openai.TokensUsage: 930, openai.TokensChunks: 8},
-			CachedTokens: 112, PromptTokens: 22512, CacheKnown: true, ClientCPU: 0.42, Arrivals: unknown(), ArrivalsOff: unknown(),
+			CachedTokens: 112, PromptTokens: 22512, CacheKnown: true, ClientCPU: 0.42, Arrivals: result.Unknown(), ArrivalsOff: result.Unknown(),
 			Trends:  []result.Trend{{Measure: result.TTFT, PerHour: -0.031, PlusMinus: 0.12, Start: result.Value(math.NaN())}},
 			Prompts: result.Prompts{Counted: 938, AimedTokens: 938 * 64, CountedTokens: 938 * 74, TemplateTokens: 10},
 		},
@@ -92,7 +90,7 @@ func open() result.Step {
 		Index: 1, Started: start.Add(time.Hour), Arrival: runlog.ArrivalGamma, Rate: 4, Burstiness: 0.5, MaxConcurrency: 100,
 		Duration: 10 * time.Minute, Timeout: 2 * time.Minute,
 	}
-	s.Name, s.Stop, s.Machines = "4 req/s max 100", runlog.StopDuration, 2
+	s.Label, s.Stop, s.Machines = s.Step.Label(false), runlog.StopDuration, 2
 	s.Whole.Goodput, s.Steady.Goodput = 1.25, 1.5
 	s.Whole.Good, s.Steady.Good = 788, 720
 	whole, steady := s.Whole.Distributions, s.Steady.Distributions
@@ -121,10 +119,10 @@ func open() result.Step {
 func nothing() result.Step {
 	a := runlog.Account{Attempted: 3, Canceled: 1, Failed: map[openai.Reason]int{openai.ReasonConnect: 2}}
 	return result.Step{
-		Step: runlog.Step{Index: 2, Started: start, Arrival: runlog.ArrivalBurst, Requests: 3},
-		Name: "3 at once", Machines: 1, Account: a, NotSteady: "fewer than 20 requests succeeded",
-		Whole:  result.Figures{Window: result.Window{From: start, To: start.Add(time.Second)}, Account: a, Goodput: unknown(), Good: unknown()},
-		Joules: unknown(), Checks: result.Checks{Arrivals: unknown(), ArrivalsOff: unknown()},
+		Step:  runlog.Step{Index: 2, Started: start, Arrival: runlog.ArrivalBurst, Requests: 3},
+		Label: runlog.Label{Short: "3 at once", Long: "all at once"}, Machines: 1, Account: a, NotSteady: "fewer than 20 requests succeeded",
+		Whole:  result.Figures{Window: result.Window{From: start, To: start.Add(time.Second)}, Account: a, Goodput: result.Unknown(), Good: result.Unknown()},
+		Joules: result.Unknown(), Checks: result.Checks{Arrivals: result.Unknown(), ArrivalsOff: result.Unknown()},
 	}
 }
 
@@ -159,7 +157,7 @@ func hostile() *result.Report {
 	r.NotRun = []string{evil}
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		s.Name, s.NotSteady = evil, evil
+		s.NotSteady = evil
 		s.Account.Failed = map[openai.Reason]int{evil: 2, openai.ReasonConnect: 60}
 		s.Warnings = []string{evil + " " + evil + " " + evil, evil}
 		for k := range s.Cards {

@@ -13,7 +13,7 @@ import (
 func overLoad(r *result.Report) charts {
 	var all charts
 	for _, p := range Pictures(r) {
-		all.Axis, all.X = p.unit(), nil
+		all.Axis, all.X = p.steps[0].Label.Unit, nil
 		for i := range p.steps {
 			all.X = append(all.X, p.steps[i].Level())
 		}
@@ -26,7 +26,7 @@ func overLoad(r *result.Report) charts {
 				c.Lines = append(c.Lines, p.line(column, all.X))
 			}
 			if p.capacity != nil && p.capacity.Value > 0 {
-				c.Mark = &mark{p.carried(), p.capacity.Value}
+				c.Mark = &mark{p.carried(), float64(p.capacity.Value)}
 			}
 			all.Charts = append(all.Charts, c)
 		}

@@ -55,9 +55,9 @@ func timedSweep() *result.Report {
 		begin := s.Whole.Window.From
 		s.Steady.Window = result.Window{From: begin.Add(20 * time.Second), To: begin.Add(100 * time.Second)}
 		for k := range 120 {
-			p := result.Point{Sent: float64(k), TTFT: result.Value(0.1 + 0.001*float64(k)), End: 2, Late: 1e-4, Lag: unknown()}
+			p := result.Point{Sent: float64(k), TTFT: result.Value(0.1 + 0.001*float64(k)), End: 2, Late: 1e-4, Lag: result.Unknown()}
 			if k%40 == 39 {
-				p.TTFT, p.Failure = unknown(), markup
+				p.TTFT, p.Failure = result.Unknown(), markup
 			}
 			s.Timeline.Requests = append(s.Timeline.Requests, p)
 		}
@@ -80,13 +80,13 @@ func TestPageIsClosed(t *testing.T) {
 	r.Runs[0].Metadata = map[string]string{markup: markup}
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		s.Name, s.Warnings = markup, []string{markup}
+		s.Warnings = []string{markup}
 		s.Account.Failed = map[openai.Reason]int{openai.Reason(markup): 3}
 		s.FailedAs = map[openai.Reason]string{openai.Reason(markup): markup}
 		s.Cards[0].Name = markup
 	}
 	text := renderedPage(t, r)
-	if n := strings.Count(text, "&lt;script&gt;"); n < 30 {
+	if n := strings.Count(text, "&lt;script&gt;"); n < 25 {
 		t.Errorf("%d texts from outside are shown", n)
 	}
 	for _, own := range []string{`<script type="application/json" id="data">`, "<script>/*\nThe MIT License"} {
@@ -127,6 +127,7 @@ func TestPictures(t *testing.T) {
 	rates := measuredSweep() // the last at an infinite one
 	for i := range 7 {
 		rates.Steps[i].Step = runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: float64(i + 1)}
+		rates.Steps[i].Label = rates.Steps[i].Step.Label(false)
 	}
 	rates.Steps[7].Concurrency = 1000_000
 	for name, tt := range map[string]struct {

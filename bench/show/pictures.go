@@ -30,7 +30,6 @@ type Picture struct {
 	capacity *capacity.Result // nil where none was searched for
 }
 
-// panel is one diagram.
 type panel struct {
 	title  string
 	lines  []Column           // named by their heads
@@ -76,9 +75,6 @@ func (p *Picture) WritePNG(w io.Writer) error {
 	return err
 }
 
-// unit is that of the load.
-func (p *Picture) unit() string { return p.steps[0].Unit(p.steps[0].Conversations > 0) }
-
 func (p *Picture) draw(c draw.Canvas) error {
 	const pad = vg.Length(14)
 	tiles := draw.Tiles{Cols: 2, Rows: 2, PadTop: pad, PadBottom: pad, PadLeft: pad, PadRight: pad, PadX: 2 * pad, PadY: 2 * pad}
@@ -95,7 +91,7 @@ func (p *Picture) draw(c draw.Canvas) error {
 // plot is one panel: lines over the load, what they should stay below, and the load that a search ended on.
 func (p *Picture) plot(n panel) (*plot.Plot, error) {
 	q := plot.New()
-	q.Title.Text, q.X.Label.Text = n.title, "load ("+p.unit()+")"
+	q.Title.Text, q.X.Label.Text = n.title, fmt.Sprintf("load (%s)", p.steps[0].Label.Unit)
 	q.Legend.Top, q.Legend.Left = true, true
 	q.X.Min, q.Y.Min, q.Y.Max = 0, 0, 0
 	q.Add(plotter.NewGrid())
@@ -126,7 +122,7 @@ func (p *Picture) plot(n panel) (*plot.Plot, error) {
 		return q, nil
 	}
 
-	carried := p.capacity.Value
+	carried := float64(p.capacity.Value)
 	line, err := plotter.NewLine(plotter.XYs{{X: carried, Y: 0}, {X: carried, Y: q.Y.Max}})
 	if err != nil {
 		return nil, err

@@ -99,9 +99,9 @@ func TestPointsAreThinned(t *testing.T) {
 			r.Steps = r.Steps[:1]
 			var all []result.Point
 			for i := range tt.requests {
-				p := result.Point{Sent: float64(i), TTFT: 0.5, End: 1, Late: unknown(), Lag: unknown()}
+				p := result.Point{Sent: float64(i), TTFT: 0.5, End: 1, Late: result.Unknown(), Lag: result.Unknown()}
 				if i%tt.failEvery == tt.failEvery-1 {
-					p.TTFT, p.Failure = unknown(), openai.ReasonStalled
+					p.TTFT, p.Failure = result.Unknown(), openai.ReasonStalled
 				}
 				all = append(all, p)
 			}

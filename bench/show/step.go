@@ -25,7 +25,7 @@ func newStepView(s *result.Step) stepView {
 		Rows: columnRows(s, rateColumns, &s.Whole, s.Steady),
 	}
 	v := stepView{
-		Heading: Clean(s.Title()), Facts: facts(s),
+		Heading: s.Label.Long, Facts: facts(s),
 		Tables: withRows(figures, latencyTable(s), turnTable(s), checkTable(s), cardTable(s), serverTable(s)),
 	}
 	for _, text := range s.Warnings {
@@ -57,8 +57,7 @@ func facts(s *result.Step) []string {
 	return all
 }
 
-// cacheText says how much a prefix cache could have served, and did: "possible 61 %, usage 58 %". It is empty where
-// none is more than 0 %.
+// cacheText says how much a prefix cache could have served, and did: "possible 61 %, usage 58 %"; empty for 0 %.
 func cacheText(c *result.Cache) string {
 	if c == nil {
 		return ""
@@ -130,7 +129,6 @@ func latencyTable(s *result.Step) Table {
 	return t
 }
 
-// turnTable has a row for each turn of conversations.
 func turnTable(s *result.Step) Table {
 	percentiles := tablePercentiles(s.Percentiles)
 	var keys []string
@@ -167,7 +165,6 @@ func checkTable(s *result.Step) Table {
 	return t
 }
 
-// cardTable has a row for each card that serves.
 func cardTable(s *result.Step) Table {
 	t := Table{Caption: "Cards", Head: []string{"card", "utilization (%)", "power (W)", "hottest (°C)", "most memory (GiB)"}}
 	for _, c := range s.Serving() {

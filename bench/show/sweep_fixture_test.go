@@ -60,9 +60,9 @@ func measuredStep(i int, start time.Time, m measured) result.Step {
 	steady := measuredFigures(m, 800, result.Window{From: start.Add(length / 20), To: start.Add(length * 19 / 20)})
 	steady.RequestThroughput *= 1.06
 	steady.OutputThroughput *= 1.06
+	step := runlog.Step{Index: i, Started: start, Arrival: runlog.ArrivalClosed, Concurrency: m.users, Requests: 1000}
 	return result.Step{
-		Step: runlog.Step{Index: i, Started: start, Arrival: runlog.ArrivalClosed, Concurrency: m.users, Requests: 1000},
-		Name: strconv.Itoa(m.users), Machines: 1, Percentiles: []float64{99}, Account: whole.Account, Stop: runlog.StopRequests,
+		Step: step, Label: step.Label(false), Machines: 1, Percentiles: []float64{99}, Account: whole.Account, Stop: runlog.StopRequests,
 		Whole: whole, Steady: &steady, Joules: result.Value(4 * 290 * length.Seconds()), Cards: measuredCards(m),
 		Server: &result.ServerSample{Running: result.Gauge{Samples: 90, Mean: float64(m.users) * 0.9, Max: float64(m.users)}},
 	}
@@ -89,7 +89,7 @@ func measuredFigures(m measured, requests int, window result.Window) result.Figu
 	n := int64(account.Succeeded)
 	return result.Figures{
 		Window: window, Account: account, Completed: account.Succeeded, OutputTokens: int64(m.tokens * window.Duration().Seconds()),
-		RequestThroughput: m.qps, OutputThroughput: m.tokens, Goodput: unknown(), Good: unknown(),
+		RequestThroughput: m.qps, OutputThroughput: m.tokens, Goodput: result.Unknown(), Good: result.Unknown(),
 		Distributions: result.Distributions{
 			result.TTFT: lognormal(n, m.ttft, 0.6), result.TPOT: lognormal(n, m.tpot, 0.2),
 			result.ITL: lognormal(n*280, m.tpot*0.97, 0.5), result.E2E: lognormal(n, m.latency, 0.25),

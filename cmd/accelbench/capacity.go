@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -31,23 +30,21 @@ type capacityFlags struct {
 	users, rates []float64 // the least and the most; nil where not given
 }
 
-func registerCapacity(app *kingpin.Application, args []string, commands map[string]command) {
-	c := app.Command("capacity", "Find how much load an endpoint carries within objectives: double the load until one is missed, then halve the gap.")
-	s := &capacityFlags{}
+func (p *program) addCapacity() {
+	c := p.Command("capacity", "Find how much load an endpoint carries within objectives: double the load until one is missed, then halve the gap.")
+	s := &capacityFlags{runFlags: runFlags{program: p}}
 	s.register(c, s.registerRange)
-	commands[c.Model().Name] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		return s.find(ctx, app, args, stdout, stderr)
-	}
+	p.commands[c.Model().Name] = s.find
 }
 
 func (s *capacityFlags) registerRange(c *kingpin.CmdClause) {
-	s.load.requests, s.load.repeat = math.MaxInt32, 1
+	s.load.Requests, s.load.repeat = math.MaxInt32, 1
 	c.Flag("slo", "Objective such as ttft:p90<2s, tpot:p90<100ms, failures<1%; repeatable.").Required().PlaceHolder("SLO").SetValue(appended(&s.search.Objectives, parseSLO))
 	c.Flag("max-concurrency", "Least and most users to try. Default: 1..256.").PlaceHolder("A..B").SetValue(parsed(&s.users, parseRange(true)))
 	c.Flag("request-rate", "Least and most requests per second, in place of users.").PlaceHolder("A..B").SetValue(parsed(&s.rates, parseRange(false)))
 	c.Flag("num-prompts", "Requests of each level. Default: 8 for each user, or five times the p90 of E2E at a rate, and more while that is too short to tell.").
-		PlaceHolder("N").IsSetByUser(&s.load.requestsSet).SetValue(parsed(&s.load.requests, parseCount))
-	c.Flag("duration", "How long each level sends requests, in place of their number.").PlaceHolder("D").DurationVar(&s.load.duration)
+		PlaceHolder("N").IsSetByUser(&s.load.requestsSet).SetValue(parsed(&s.load.Requests, parseCount))
+	c.Flag("duration", "How long each level sends requests, in place of their number.").PlaceHolder("D").DurationVar(&s.load.Duration)
 	c.Flag("precision", "How far off the answer may be; never less than one user.").Default("5%").SetValue(parsed(&s.search.Precision, parseShare(0.1, 50)))
 	c.Flag("repeat", "Number of times at most that a level at the edge is run.").Default("3").SetValue(parsed(&s.search.Repeat, parseCount))
 }
@@ -102,7 +99,7 @@ func (s *capacityFlags) setSearch() error {
 	if !slices.ContainsFunc(s.search.Objectives, func(o openai.Objective) bool { return o.Measure == openai.Failures }) {
 		s.search.Objectives = append(s.search.Objectives, openai.Objective{Measure: openai.Failures, Limit: 0.01})
 	}
-	s.search.Grows = !s.load.requestsSet && s.load.duration == 0
+	s.search.Grows = !s.load.requestsSet && s.load.Duration == 0
 	if s.rates != nil {
 		s.search.Variable, s.search.From, s.search.To = runlog.VariableRequestRate, s.rates[0], s.rates[1]
 		s.load.rates = []float64{s.search.To}
@@ -114,16 +111,16 @@ func (s *capacityFlags) setSearch() error {
 	s.search.Variable, s.search.From, s.search.To = runlog.VariableConcurrency, s.users[0], s.users[1]
 	s.load.users = []int{int(s.search.To)}
 	if !s.load.rampUpSet {
-		s.load.rampUp = time.Duration(s.search.To) * rampUpPerUser
+		s.load.RampUp = time.Duration(s.search.To) * rampUpPerUser
 	}
 	return nil
 }
 
-func (s *capacityFlags) find(ctx context.Context, app *kingpin.Application, args []string, stdout, stderr io.Writer) (int, error) {
+func (s *capacityFlags) find(ctx context.Context) (int, error) {
 	if err := s.setSearch(); err != nil {
 		return exitUsage, usage(err)
 	}
-	cfg, err := s.config(args, stderr)
+	cfg, err := s.config()
 	if err != nil {
 		return exitNothing, err
 	}
@@ -138,45 +135,26 @@ func (s *capacityFlags) find(ctx context.Context, app *kingpin.Application, args
 		return exitUsage, usage(errors.New("--allow-fewer: the levels of a search need all machines"))
 	}
 	cfg.Run.Capacity, cfg.Steps = &s.search, nil
-	isDone, code, stopLead, err := s.join(ctx, app, args, &cfg, stderr)
-	if isDone {
-		return code, err
-	}
-	defer stopLead()
-	watchers, stop, err := s.watchers(ctx, stderr)
-	if err != nil {
-		return exitNothing, err
-	}
-	session, err := load.Open(ctx, cfg, watchers...)
-	if err != nil {
-		stop()
-		return exitNothing, err
-	}
-	finder := capacity.Finder{Search: &s.search, Most: most, Put: session.Step}
-	finder.Progress = func(step *result.Step, j capacity.Judgement) {
-		if !s.out.quiet {
-			text := [...]string{capacity.Met: "met the objectives", capacity.Missed: "missed the objectives", capacity.Void: "could not be judged"}[j.Verdict]
-			if j.Why != "" {
-				text += ": " + j.Why
-			}
-			fmt.Fprintf(stderr, "accelbench: %s %s\n", step.Title(), text)
+	var searchErr error // why the search cannot go on, which the report says too
+	search := func(ctx context.Context, cfg load.Config, watchers ...load.Watcher) (load.Result, error) {
+		session, err := load.Open(ctx, cfg, watchers...)
+		if err != nil {
+			return load.Result{}, err
 		}
+		finder := capacity.Finder{Search: &s.search, Most: most, Put: session.Step, Progress: s.progress}
+		err = finder.Run(ctx)
+		if errors.Is(err, capacity.ErrRefused) || errors.Is(err, capacity.ErrGone) {
+			searchErr, err = err, nil
+		}
+		ended, closing := session.Close()
+		return ended, cmp.Or(err, closing)
 	}
-	searchErr := finder.Run(ctx)
-	ended, err := session.Close()
-	stop()
-	printNotes(stderr, ended.Notes)
-	isRefused := errors.Is(searchErr, capacity.ErrRefused)
-	isEnd := isRefused || errors.Is(searchErr, capacity.ErrGone)
-	if !isEnd {
-		err = cmp.Or(searchErr, err)
-	}
-	r, code, err := s.report(ended, err, stdout, stderr, s.saveResults)
+	r, code, err := s.putAndReport(ctx, cfg, search, s.saveResults)
 	isNone := r != nil && capacity.FromReport(r).Value == 0
 	switch {
-	case isRefused && isNone:
+	case errors.Is(searchErr, capacity.ErrRefused) && isNone:
 		return exitNothing, searchErr
-	case isEnd && (code == exitMeasured || code == exitFailures):
+	case searchErr != nil && (code == exitMeasured || code == exitFailures):
 		return exitFailures, searchErr
 	case code != exitMeasured || err != nil:
 		return code, err
@@ -184,4 +162,15 @@ func (s *capacityFlags) find(ctx context.Context, app *kingpin.Application, args
 		return exitNothing, nil
 	}
 	return exitMeasured, nil
+}
+
+func (s *capacityFlags) progress(step *result.Step, j capacity.Judgement) {
+	if s.out.quiet {
+		return
+	}
+	text := [...]string{capacity.Met: "met the objectives", capacity.Missed: "missed the objectives", capacity.Void: "could not be judged"}[j.Verdict]
+	if j.Why != "" {
+		text += ": " + j.Why
+	}
+	fmt.Fprintf(s.stderr, "accelbench: %s %s\n", step.Label.Long, text)
 }

@@ -22,6 +22,7 @@ import (
 )
 
 type compareFlags struct {
+	*program
 	words    []string // folders; with servers to start the flags of run
 	repeat   int      // 0 where not given
 	ready    time.Duration
@@ -33,10 +34,10 @@ type compareFlags struct {
 	machine  machineFlags
 }
 
-func registerCompare(app *kingpin.Application, args []string, commands map[string]command) {
-	c := app.Command("compare", "Compare runs: each folder is a side, and holds one run or several, each of a start of the server of its own. "+
+func (p *program) addCompare() {
+	c := p.Command("compare", "Compare runs: each folder is a side, and holds one run or several, each of a start of the server of its own. "+
 		"With --command or --bindings the sides are servers that are started in turns; the flags of run for the load stand after --.")
-	s := &compareFlags{}
+	s := &compareFlags{program: p}
 	c.Arg("FOLDER", "Folder of a side.").StringsVar(&s.words)
 	c.Flag("command", "Command of a server that is a side, named by its number; give two or more: --command 'vllm serve MODEL' --command 'vllm serve MODEL --enforce-eager'.").
 		PlaceHolder("COMMAND").StringsVar(&s.commands)
@@ -51,14 +52,14 @@ func registerCompare(app *kingpin.Application, args []string, commands map[strin
 	c.Flag("json", "Print JSON.").BoolVar(&s.json)
 	c.Flag("fail-on", "How much worse than on the first side a figure may be, such as ttft:p90>5% or failures>0.1%; repeatable. "+
 		"One that was found to be worse makes the exit code 5, too few runs to tell 6.").PlaceHolder("GATE").SetValue(appended(&s.gates, compare.ParseGate))
-	commands[c.Model().Name] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
+	p.commands[c.Model().Name] = func(ctx context.Context) (int, error) {
 		switch {
 		case s.bindings != "" && s.commands != nil:
 			return exitUsage, usage(errors.New("give --bindings or --command, not both"))
 		case len(s.commands) == 1:
 			return exitUsage, usage(errors.New("--command is given once: two sides or more are needed"))
 		case s.bindings != "" || s.commands != nil:
-			return s.measure(ctx, args, stdout, stderr)
+			return s.measure(ctx)
 		case len(s.words) < 2:
 			return exitUsage, usage(errors.New("two folders of runs are needed, or --command or --bindings with the flags of run after --"))
 		}
@@ -70,7 +71,7 @@ func registerCompare(app *kingpin.Application, args []string, commands map[strin
 			}
 			sides = append(sides, side)
 		}
-		return s.compare(sides, nil, "", stdout)
+		return s.compare(sides, nil, "")
 	}
 }
 
@@ -97,7 +98,7 @@ func (s *compareFlags) readSide(name, folder string) (compare.Side, error) {
 }
 
 // compare compares sides, writes that into folder, unless it is empty, prints it, and returns what the gates say.
-func (s *compareFlags) compare(sides []compare.Side, notes []string, folder string, stdout io.Writer) (code int, err error) {
+func (s *compareFlags) compare(sides []compare.Side, notes []string, folder string) (code int, err error) {
 	c, err := compare.Compare(sides, s.gates, notes...)
 	if err != nil {
 		return exitNothing, err
@@ -110,7 +111,7 @@ func (s *compareFlags) compare(sides []compare.Side, notes []string, folder stri
 	if s.json {
 		write = asJSON
 	}
-	if err := cmp.Or(err, write(stdout)); err != nil {
+	if err := cmp.Or(err, write(s.stdout)); err != nil {
 		return exitNothing, err
 	}
 	worse, undecided := c.Check(s.gates)
@@ -131,19 +132,19 @@ func writeJSON(w io.Writer, v any) error {
 }
 
 // measure runs the servers in turns, under the load that the flags after -- say, and compares.
-func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stderr io.Writer) (int, error) {
-	plan, err := s.plan(ctx, stderr)
+func (s *compareFlags) measure(ctx context.Context) (int, error) {
+	plan, err := s.plan(ctx)
 	if err != nil {
 		return exitNothing, err
 	}
-	flags, err := parseRun(s.words)
+	flags, err := s.parseRun()
 	if err != nil {
 		return exitNothing, err
 	}
 	if flags.team.lead != "" {
 		return exitUsage, usage(errors.New("--lead: a comparison is of one machine"))
 	}
-	cfg, err := flags.config(args, stderr)
+	cfg, err := flags.config()
 	if err != nil {
 		return exitNothing, err
 	}
@@ -152,13 +153,13 @@ func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stder
 	plan.Measure = func(ctx context.Context, t compare.Turn) (goOn bool, err error) {
 		cfg.Folder, cfg.FolderSuffix = t.Folder, nil
 		cfg.Run.Side, cfg.Run.Server = t.Side.Name, &t.Side.Server
-		one, err := flags.run(ctx, cfg, stderr)
+		one, err := flags.run(ctx, cfg, load.Run)
 		all.Attempted += one.Attempted
 		all.Succeeded += one.Succeeded
 		all.Stop = one.Stop
 		return !one.Stop.Early(), err
 	}
-	fmt.Fprintf(stderr, "accelbench: the runs go to %s\n", plan.Folder)
+	fmt.Fprintf(s.stderr, "accelbench: the runs go to %s\n", plan.Folder)
 	notes, err := plan.Run(ctx)
 	if err != nil || all.Attempted == 0 {
 		return exitNothing, cmp.Or(err, errNothingSent)
@@ -170,7 +171,7 @@ func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stder
 			sides = append(sides, side)
 		}
 	}
-	gated, err := s.compare(sides, notes, plan.Folder, stdout)
+	gated, err := s.compare(sides, notes, plan.Folder)
 	if gated == exitNothing {
 		return gated, err
 	}
@@ -184,8 +185,8 @@ func (s *compareFlags) measure(ctx context.Context, args []string, stdout, stder
 }
 
 // plan returns the turns of the servers, and says how many there are. It fails where so few could find no difference.
-func (s *compareFlags) plan(ctx context.Context, stderr io.Writer) (*compare.Plan, error) {
-	sides, err := s.sides(ctx, stderr)
+func (s *compareFlags) plan(ctx context.Context) (*compare.Plan, error) {
+	sides, err := s.sides(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -194,17 +195,17 @@ func (s *compareFlags) plan(ctx context.Context, stderr io.Writer) (*compare.Pla
 	if repeats < least {
 		return nil, usage(fmt.Errorf("--repeat %d: %d runs of each of %d sides can find no difference, however large: --repeat %d is the least", repeats, repeats, len(sides), least))
 	}
-	fmt.Fprintf(stderr, "accelbench: %d sides, %d runs of each, %d starts of the server; with fewer than %d runs of each no difference can be found\n",
+	fmt.Fprintf(s.stderr, "accelbench: %d sides, %d runs of each, %d starts of the server; with fewer than %d runs of each no difference can be found\n",
 		len(sides), repeats, len(sides)*repeats, least)
 	return &compare.Plan{
 		Sides: sides, Repeats: repeats, Ready: s.ready,
 		Folder: filepath.Join(s.output, time.Now().Format(folderTime)+"-compare"),
-		Log:    func(format string, args ...any) { fmt.Fprintf(stderr, "accelbench: "+format+"\n", args...) },
+		Log:    func(format string, args ...any) { fmt.Fprintf(s.stderr, "accelbench: "+format+"\n", args...) },
 	}, nil
 }
 
 // sides are the servers to start: those of the commands, or one under each binding that the exporter's page asks for.
-func (s *compareFlags) sides(ctx context.Context, stderr io.Writer) (sides []compare.PlannedSide, err error) {
+func (s *compareFlags) sides(ctx context.Context) (sides []compare.PlannedSide, err error) {
 	for i, line := range s.commands {
 		command, err := compare.ParseCommand(line)
 		if err != nil {
@@ -233,20 +234,21 @@ func (s *compareFlags) sides(ctx context.Context, stderr io.Writer) (sides []com
 			Server: runlog.Server{Command: strings.Join(b.Prefix, " "), Binding: b.Meaning, Recommended: b.Recommended},
 		})
 	}
-	printNotes(stderr, placement.Judge(machine).Remarks) // also with --quiet: a side may be killed
+	printNotes(s.stderr, placement.Judge(machine).Remarks) // also with --quiet: a side may be killed
 	return sides, nil
 }
 
-func parseRun(words []string) (*runFlags, error) {
+// parseRun reads the flags of run after --.
+func (s *compareFlags) parseRun() (*runFlags, error) {
 	app := kingpin.New("accelbench compare … --", "")
 	c := app.Command(runCommand, "")
-	s := newRunFlags(c)
+	flags := s.newRunFlags(c)
 	acceptRepeats(c)
-	if _, err := parse(app, append([]string{runCommand}, words...)); err != nil {
+	if _, err := parse(app, append([]string{runCommand}, s.words...)); err != nil {
 		return nil, err
 	}
-	if s.load.repeat != 1 {
+	if flags.load.repeat != 1 {
 		return nil, usage(errors.New("--repeat belongs before --: repeats of one start of a server are not independent of each other"))
 	}
-	return s, nil
+	return flags, nil
 }

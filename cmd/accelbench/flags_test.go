@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"os"
 	"strings"
@@ -23,12 +24,12 @@ func parsedLine(t *testing.T, line string) (s *runFlags, cfg load.Config, err er
 	t.Setenv(apiKeyVariable, "")
 	app := kingpin.New("accelbench", "").Terminate(nil)
 	c := app.Command("run", "")
-	s = newRunFlags(c)
+	s = (&program{Application: app, args: []string{"accelbench", "run"}, stderr: io.Discard}).newRunFlags(c)
 	acceptRepeats(c)
 	if _, err := parse(app, append([]string{"run"}, strings.Fields(line)...)); err != nil {
 		return s, cfg, err
 	}
-	cfg, err = s.config([]string{"accelbench", "run"}, io.Discard)
+	cfg, err = s.config()
 	return s, cfg, err
 }
 
@@ -110,7 +111,7 @@ func TestLoadsOfVLLM(t *testing.T) {
 		{"--backend openai-chat --dataset-name multi_turn --multi-turn-input-len 9 --multi-turn-prefix-len 7 --random-output-len 8 --max-concurrency 100 --multi-turn-num-turns 2-8 --multi-turn-delay constant:5s", putOn{
 			[]runlog.Step{closed(100)}, openai.Chat, of(func(c *dataset.Config) {
 				c.Kind, c.InputLen, c.PrefixLen, c.OutputLen = dataset.MultiTurn, 9, 7, 8
-				c.Conversations = dataset.Conversations{Turns: dataset.Range{From: 2, To: 8}, Delay: dataset.Delay{Mean: 5 * time.Second, Constant: true}}
+				c.Turns, c.Delay = dataset.Range{From: 2, To: 8}, dataset.Delay{Mean: 5 * time.Second, Constant: true}
 			}), full,
 		}},
 		{"--random-cache-hit 60% --max-concurrency 100", putOn{[]runlog.Step{closed(100)}, openai.Completions, of(func(c *dataset.Config) {
@@ -137,8 +138,8 @@ func TestLoadsOfVLLM(t *testing.T) {
 			tt.want.Dataset.Trace = dataset.Trace{Second: 1, Block: 16}
 		}
 		tt.want.Dataset.Trace.Speed = 1
-		if tt.want.Dataset.Conversations.Turns.To == 0 {
-			tt.want.Dataset.Conversations.Turns = dataset.Range{From: 4, To: 4}
+		if tt.want.Dataset.Turns.To == 0 {
+			tt.want.Dataset.Turns = dataset.Range{From: 4, To: 4}
 		}
 		if tt.want.Dataset.NumPrefixes == 0 {
 			tt.want.Dataset.NumPrefixes = 10
@@ -280,17 +281,17 @@ func TestEndpoints(t *testing.T) {
 // The load of a command line of evalscope-perf is the one that it is there.
 func TestLoadsOfEvalscope(t *testing.T) {
 	c := kingpin.New("accelbench", "").Terminate(nil)
-	s := registerEvalscope(c, nil, map[string]command{})
+	s := (&program{Application: c, commands: map[string]func(context.Context) (int, error){}}).addEvalscope()
 	acceptRepeats(c.GetCommand("evalscope-perf"))
 	if _, err := parse(c, strings.Fields("evalscope-perf http://h/v1/chat/completions m d.jsonl --parallels 8 --parallels 16 --n 50 --read-timeout=120 --debug")); err != nil {
 		t.Fatal(err)
 	}
-	steps, err := s.load.steps(false)
+	steps, err := s.load.steps(false, 0)
 	if err != nil || len(steps) != 2 || steps[1].Concurrency != 16 || steps[1].Requests != 50 || steps[1].Timeout != 2*time.Minute {
 		t.Errorf("%+v %v", steps, err)
 	}
-	if s.data.config.MaxPromptLength != 256 || string(s.ask.members["stop"]) != `["\u003c|im_end|\u003e"]` {
-		t.Errorf("prompts to %d characters, stop %s", s.data.config.MaxPromptLength, s.ask.members["stop"])
+	if s.cfg.Dataset.MaxPromptLength != 256 || string(s.ask.members["stop"]) != `["\u003c|im_end|\u003e"]` {
+		t.Errorf("prompts to %d characters, stop %s", s.cfg.Dataset.MaxPromptLength, s.ask.members["stop"])
 	}
 }
 
@@ -316,7 +317,7 @@ func TestShownCommand(t *testing.T) {
 func TestHelpFitsTwoScreens(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
 	var help strings.Builder
-	app, _ := newApp(nil, &help, io.Discard)
+	app := newProgram(nil, &help, io.Discard)
 	app.Terminate(func(int) { panic("ended") })
 	func() {
 		defer func() { _ = recover() }()

@@ -39,17 +39,23 @@ func main() {
 	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
 }
 
-type command func(ctx context.Context, stdout, stderr io.Writer) (code int, err error)
+// program is what its commands share.
+type program struct {
+	*kingpin.Application
+	args           []string // as typed, the program's name first
+	stdout, stderr io.Writer
+	commands       map[string]func(context.Context) (code int, err error)
+}
 
 // run is the whole program. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	app, commands := newApp(args, stdout, stderr)
-	name, err := parse(app, args[1:])
+	p := newProgram(args, stdout, stderr)
+	name, err := parse(p.Application, args[1:])
 	code := exitUsage
 	if err == nil {
 		// A measurement must not end because whoever read its output has gone.
 		signal.Ignore(syscall.SIGPIPE)
-		code, err = commands[name](ctx, stdout, stderr)
+		code, err = p.commands[name](ctx)
 	}
 	if err == nil {
 		return code
@@ -79,8 +85,8 @@ type usageError struct{ error }
 
 func usage(err error) error { return usageError{err} }
 
-// newApp returns the command line and what each of its commands does. args are the program's, its name first.
-func newApp(args []string, stdout, stderr io.Writer) (*kingpin.Application, map[string]command) {
+// newProgram returns the command line and what each of its commands does. args are the program's, its name first.
+func newProgram(args []string, stdout, stderr io.Writer) *program {
 	app := kingpin.New("accelbench", "Load tests for language model servers with the OpenAI API. Exit codes: 0 measured, "+
 		"1 nothing could be measured, 2 wrong command line, 130 interrupted, 3 too many requests failed, or the server went away or did not "+
 		"start, 4 a process is misplaced (placement), 5 an objective is missed (run --slo) or a figure is worse than it may be (compare --fail-on), "+
@@ -89,15 +95,15 @@ func newApp(args []string, stdout, stderr io.Writer) (*kingpin.Application, map[
 	app.ErrorWriter(stderr)
 	app.HelpFlag.Help("Show this help.")
 	app.Version(version.Print("accelbench"))
-	commands := map[string]command{}
-	registerRun(app, args, commands)
-	registerEvalscope(app, args, commands)
-	registerCapacity(app, args, commands)
-	registerReport(app, commands)
-	registerCompare(app, args, commands)
-	registerPlacement(app, commands)
+	p := &program{app, args, stdout, stderr, map[string]func(context.Context) (int, error){}}
+	p.addRun()
+	p.addEvalscope()
+	p.addCapacity()
+	p.addReport()
+	p.addCompare()
+	p.addPlacement()
 	for _, c := range app.Model().Commands {
 		acceptRepeats(app.GetCommand(c.Name))
 	}
-	return app, commands
+	return p
 }

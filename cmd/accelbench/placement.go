@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/alecthomas/kingpin/v2"
 
@@ -30,7 +29,6 @@ func (f *machineFlags) register(c *kingpin.CmdClause) {
 	c.Flag("target", "Target of the exporter's probe that names the cards of the server.").StringVar(&f.target)
 }
 
-// read is the machine with only the cards of the server.
 func (f *machineFlags) read(ctx context.Context) (*placement.Machine, error) {
 	if f.devices != nil && f.target != "" {
 		return nil, usage(errors.New("give --devices or --target, not both"))
@@ -58,22 +56,22 @@ func (f *machineFlags) read(ctx context.Context) (*placement.Machine, error) {
 	return m, nil
 }
 
-func registerPlacement(app *kingpin.Application, commands map[string]command) {
-	c := app.Command("placement", "Say whether the processes on the cards run on the NUMA node of their cards, and how to bind them there, "+
+func (p *program) addPlacement() {
+	c := p.Command("placement", "Say whether the processes on the cards run on the NUMA node of their cards, and how to bind them there, "+
 		"from accelerator_exporter's page. Exit codes: 0 all well placed or nothing to gain, 1 not known for a process, 4 a process is not where it could be.")
 	var machine machineFlags
 	machine.register(c)
 	asJSON := c.Flag("json", "Print JSON.").Bool()
-	commands[c.Model().Name] = func(ctx context.Context, stdout, _ io.Writer) (int, error) {
+	p.commands[c.Model().Name] = func(ctx context.Context) (int, error) {
 		m, err := machine.read(ctx)
 		if err != nil {
 			return exitNothing, err
 		}
 		result := placement.Judge(m)
 		if *asJSON {
-			err = writeJSON(stdout, result)
+			err = writeJSON(p.stdout, result)
 		} else {
-			err = result.Text(stdout)
+			err = result.Text(p.stdout)
 		}
 		placed := result.Placed()
 		switch {

@@ -12,42 +12,37 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 )
 
-// outputFlags say where a run's files go and what is shown meanwhile.
 type outputFlags struct {
-	folder           string
-	saveResult       bool
-	appendResult     bool
-	resultDir        string // of vLLM's result files
-	resultName       string
-	metadata         map[string]string
-	quiet            bool
-	webAddress       string
-	exporter, server string
-	exporterHTTP     string // file with the HTTP client's configuration
+	saveResult, appendResult bool
+	resultDir, resultName    string // of vLLM's result files
+	quiet                    bool
+	webAddress               string
+	exporterHTTP             string // file with the HTTP client's configuration
 }
 
-func (o *outputFlags) register(c *kingpin.CmdClause) {
+func (o *outputFlags) register(c *kingpin.CmdClause, cfg *load.Config) {
 	c.Flag("save-result", "Also write vLLM's result file for each step.").BoolVar(&o.saveResult)
 	c.Flag("result-dir", "Folder of vLLM's result files.").Default(".").StringVar(&o.resultDir)
 	c.Flag("result-filename", "").Hidden().StringVar(&o.resultName)
 	c.Flag("append-result", "").Hidden().BoolVar(&o.appendResult)
-	o.metadata = map[string]string{}
-	c.Flag("metadata", "").Hidden().StringMapVar(&o.metadata)
-	o.registerRun(c)
+	cfg.Run.Metadata = map[string]string{}
+	c.Flag("metadata", "").Hidden().StringMapVar(&cfg.Run.Metadata)
+	o.registerRun(c, cfg)
 }
 
 // registerRun adds where a run is kept, what is shown while it goes, and what is sampled beside it.
-func (o *outputFlags) registerRun(c *kingpin.CmdClause) {
-	c.Flag("output", "Folder in which each run makes its own.").Default("results").StringVar(&o.folder)
+func (o *outputFlags) registerRun(c *kingpin.CmdClause, cfg *load.Config) {
+	c.Flag("output", "Folder in which each run makes its own.").Default("results").StringVar(&cfg.Folder)
 	c.Flag("quiet", "Do not show progress.").BoolVar(&o.quiet)
 	c.Flag("web.listen-address", "Serve the run's own metrics at this address.").PlaceHolder("ADDR").StringVar(&o.webAddress)
-	registerExporter(c, "accelerator_exporter's metrics, for the cards.", &o.exporter, &o.exporterHTTP)
-	c.Flag("server-metrics", "The server's metrics, or off. Default: /metrics.").PlaceHolder("URL").StringVar(&o.server)
+	registerExporter(c, "accelerator_exporter's metrics, for the cards.", &cfg.Metrics.Exporter, &o.exporterHTTP)
+	c.Flag("server-metrics", "The server's metrics, or off. Default: /metrics.").PlaceHolder("URL").StringVar(&cfg.Metrics.Server)
 }
 
 // registerExporter adds where accelerator_exporter is, with help, and how to talk to it.
@@ -56,7 +51,6 @@ func registerExporter(c *kingpin.CmdClause, help string, url, httpConfig *string
 	c.Flag("exporter-http-config", "As --http-config, for the exporter.").PlaceHolder("FILE").StringVar(httpConfig)
 }
 
-// renderFlags say how a report is shown.
 type renderFlags struct {
 	formats []string
 	metrics []string
@@ -70,29 +64,26 @@ func (r *renderFlags) register(c *kingpin.CmdClause) {
 	metric := oneOf("ttft", "tpot", "itl", "e2el", "client_queue_time", "e2el_including_client_queue")
 	c.Flag("percentile-metrics", "").Hidden().SetValue(parsed(&r.metrics, listOf(metric)))
 	c.Flag("metric-percentiles", "Percentiles beside 50 and 90. Default: 99.").PlaceHolder("P,…").SetValue(parsed(&r.options.Percentiles, listOf(parsePercentile)))
-	c.Flag("goodput", "What a good request meets: ttft:500 tpot:50 itl:80 e2el:30000 (ms).").PlaceHolder("M:MS").SetValue(parsedFlag(r.addGoodput))
+	c.Flag("goodput", "What a good request meets: ttft:500 tpot:50 itl:80 e2el:30000 (ms).").PlaceHolder("M:MS").SetValue(parsedFlag(func(text string) error {
+		o, err := openai.ParseObjective(text)
+		if err != nil || o.Percentile > 0 || !slices.Contains([]openai.Measure{"ttft", "tpot", "itl", "e2el"}, o.Measure) {
+			return fmt.Errorf("%q is none of ttft, tpot, itl and e2el with its milliseconds, such as ttft:500", text)
+		}
+		isSame := func(p openai.Objective) bool { return p.Measure == o.Measure } // whose place it takes
+		r.options.Goodput = append(slices.DeleteFunc(r.options.Goodput, isSame), o)
+		return nil
+	}))
 }
 
-// addGoodput adds an objective, in place of one of the same measure.
-func (r *renderFlags) addGoodput(text string) error {
-	o, err := openai.ParseObjective(text)
-	if err != nil || o.Percentile > 0 || !slices.Contains([]openai.Measure{"ttft", "tpot", "itl", "e2el"}, o.Measure) {
-		return fmt.Errorf("%q is none of ttft, tpot, itl and e2el with its milliseconds, such as ttft:500", text)
-	}
-	r.options.Goodput = slices.DeleteFunc(r.options.Goodput, func(p openai.Objective) bool { return p.Measure == o.Measure })
-	r.options.Goodput = append(r.options.Goodput, o)
-	return nil
-}
-
-func registerReport(app *kingpin.Application, commands map[string]command) {
-	c := app.Command("report", "Report again from the traces that runs kept. Several folders are taken for one load from several machines.")
+func (p *program) addReport() {
+	c := p.Command("report", "Report again from the traces that runs kept. Several folders are taken for one load from several machines.")
 	var folders []string
 	var output string
 	c.Arg("FOLDER", "Folder of a run.").Required().StringsVar(&folders)
 	c.Flag("output", "Folder for the report's files. Default: FOLDER, where only one is given.").PlaceHolder("DIR").StringVar(&output)
 	render := new(renderFlags)
 	render.register(c)
-	commands[c.Model().Name] = func(_ context.Context, stdout, stderr io.Writer) (int, error) {
+	p.commands[c.Model().Name] = func(context.Context) (int, error) {
 		r, err := result.Read(render.options, folders...)
 		if err != nil {
 			return exitNothing, err
@@ -104,11 +95,11 @@ func registerReport(app *kingpin.Application, commands map[string]command) {
 			}
 		}
 		if output != "" {
-			if err := writeReport(output, r, stderr); err != nil {
+			if err := writeReport(output, r, p.stderr); err != nil {
 				return exitNothing, err
 			}
 		}
-		return exitMeasured, render.print(stdout, r)
+		return exitMeasured, render.print(p.stdout, r)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +27,8 @@ import (
 const runCommand = "run"
 
 type runFlags struct {
+	*program
+	cfg      load.Config // what is said by one flag alone
 	endpoint endpointFlags
 	load     loadFlags
 	data     dataFlags
@@ -33,36 +36,32 @@ type runFlags struct {
 	out      outputFlags
 	render   renderFlags
 	team     teamFlags
-	slo      []openai.Objective // that each step is judged by
-	ignored  []string           // flags of vLLM's tool without effect
+	ignored  []string // flags of vLLM's tool without effect
 	client   openai.Config
 }
 
-func registerRun(app *kingpin.Application, args []string, commands map[string]command) {
-	c := app.Command(runCommand, "Put load on an endpoint and report. Flags have the names and the meaning of vllm bench serve; "+
+func (p *program) addRun() {
+	c := p.Command(runCommand, "Put load on an endpoint and report. Flags have the names and the meaning of vllm bench serve; "+
 		"docs/accelbench.md has those that are not shown here.")
-	s := newRunFlags(c)
-	commands[runCommand] = func(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-		return s.start(ctx, app, args, stdout, stderr, s.saveResults)
-	}
+	s := p.newRunFlags(c)
+	p.commands[runCommand] = func(ctx context.Context) (int, error) { return s.start(ctx, s.saveResults) }
 }
 
-func newRunFlags(c *kingpin.CmdClause) *runFlags {
-	s := &runFlags{}
+func (p *program) newRunFlags(c *kingpin.CmdClause) *runFlags {
+	s := &runFlags{program: p}
 	s.register(c, s.load.register)
 	c.Flag("slo", "Objective such as ttft:p90<2s; exit code 5 if missed.").
-		PlaceHolder("SLO").SetValue(appended(&s.slo, parseSLO))
+		PlaceHolder("SLO").SetValue(appended(&s.cfg.Run.SLO, parseSLO))
 	return s
 }
 
-// register adds the flags of a run to c, those of its levels by levels.
 func (s *runFlags) register(c *kingpin.CmdClause, levels func(*kingpin.CmdClause)) {
-	s.endpoint.register(c)
+	s.endpoint.register(c, &s.cfg)
 	levels(c)
-	s.load.registerShape(c)
-	s.data.register(c)
-	s.ask.register(c)
-	s.out.register(c)
+	s.load.registerShape(c, &s.cfg)
+	s.data.register(c, &s.cfg)
+	s.ask.register(c, &s.cfg.Ask)
+	s.out.register(c, &s.cfg)
 	s.render.register(c)
 	s.team.register(c)
 	for _, h := range vllmFlags {
@@ -70,102 +69,99 @@ func (s *runFlags) register(c *kingpin.CmdClause, levels func(*kingpin.CmdClause
 	}
 }
 
+// putter puts a load on, step by step: [load.Run], [load.Follow] as another machine says, or a search.
+type putter func(ctx context.Context, cfg load.Config, watchers ...load.Watcher) (load.Result, error)
+
 // start puts the load on and reports; save writes what else the report gives.
-func (s *runFlags) start(ctx context.Context, app *kingpin.Application, args []string, stdout, stderr io.Writer, save saver) (int, error) {
-	cfg, err := s.config(args, stderr)
+func (s *runFlags) start(ctx context.Context, save saver) (int, error) {
+	cfg, err := s.config()
 	if err != nil {
 		return exitNothing, err
 	}
-	isDone, code, stop, err := s.join(ctx, app, args, &cfg, stderr)
-	if isDone {
-		return code, err
-	}
-	defer stop()
-	ended, err := s.run(ctx, cfg, stderr)
-	_, code, err = s.report(ended, err, stdout, stderr, save)
+	_, code, err := s.putAndReport(ctx, cfg, load.Run, save)
 	return code, err
 }
 
-// run puts the load on, shows its progress, and prints what the user should know of it.
-func (s *runFlags) run(ctx context.Context, cfg load.Config, stderr io.Writer) (load.Result, error) {
-	watchers, stop, err := s.watchers(ctx, stderr)
+// putAndReport puts the load on and reports. Where another machine leads it, there is nothing to report here.
+func (s *runFlags) putAndReport(ctx context.Context, cfg load.Config, put putter, save saver) (*result.Report, int, error) {
+	follow, stop, err := s.join(ctx, &cfg)
 	if err != nil {
-		return load.Result{}, err
+		return nil, exitNothing, err
 	}
 	defer stop()
-	ended, err := load.Run(ctx, cfg, watchers...)
-	printNotes(stderr, ended.Notes)
+	if follow != nil {
+		if _, err := s.run(ctx, cfg, follow); err != nil {
+			return nil, exitFailures, err
+		}
+		return nil, exitMeasured, nil
+	}
+	ended, err := s.run(ctx, cfg, put)
+	return s.report(ended, err, save)
+}
+
+// run puts the load on, shows its progress and, where asked for, its metrics, and prints what the user should know of it.
+func (s *runFlags) run(ctx context.Context, cfg load.Config, put putter) (load.Result, error) {
+	var watchers []load.Watcher
+	if !s.out.quiet {
+		watchers = append(watchers, &progressLine{out: s.stderr})
+	}
+	if s.out.webAddress != "" {
+		m := newRunMetrics()
+		stop, err := serveMetrics(ctx, m, s.out.webAddress)
+		if err != nil {
+			return load.Result{}, err
+		}
+		defer stop()
+		watchers = append(watchers, m)
+	}
+	ended, err := put(ctx, cfg, watchers...)
+	printNotes(s.stderr, ended.Notes)
 	return ended, err
 }
 
-// watchers are a progress line and, where asked for, metrics, which are served until stop.
-func (s *runFlags) watchers(ctx context.Context, stderr io.Writer) (all []load.Watcher, stop func(), err error) {
-	if !s.out.quiet {
-		all = append(all, &progressLine{out: stderr})
-	}
-	if s.out.webAddress == "" {
-		return all, func() {}, nil
-	}
-	m := newRunMetrics()
-	stop, err = serveMetrics(ctx, m, s.out.webAddress)
-	return append(all, m), stop, err
-}
-
 // saver writes files of a report beside those that every report has.
-type saver func(r *result.Report, stderr io.Writer) error
+type saver func(r *result.Report) error
 
-// config turns the flags into what to run, and prints which are without effect. shown is the command line as typed.
-func (s *runFlags) config(shown []string, stderr io.Writer) (cfg load.Config, err error) {
-	base, api, err := s.endpoint.address()
-	if err != nil {
+// config turns the flags into what to run, and prints which are without effect.
+func (s *runFlags) config() (cfg load.Config, err error) {
+	cfg = s.cfg
+	run := &cfg.Run
+	if run.URL, run.API, err = s.endpoint.address(run.Backend); err != nil {
 		return cfg, usage(err)
 	}
-	if cfg.Dataset, err = s.data.dataset(); err != nil {
+	if err := s.data.complete(&cfg.Dataset, run.BlockSize); err != nil {
 		return cfg, err
 	}
-	cfg.Dataset.API = api
-	if cfg.Steps, err = s.load.steps(cfg.Dataset.Kind == dataset.Replay); err != nil {
+	cfg.Dataset.API = run.API
+	if cfg.Steps, err = s.load.steps(cfg.Dataset.Kind == dataset.Replay, cfg.Ask.IdleTimeout); err != nil {
 		return cfg, usage(err)
 	}
-	if err := cfg.Dataset.Check(); err != nil {
+	if err := cmp.Or(cfg.Dataset.Check(), s.ask.complete(&cfg.Ask, cfg.Dataset)); err != nil {
 		return cfg, usage(err)
 	}
-	if cfg.Ask, err = s.ask.config(cfg.Dataset); err != nil {
-		return cfg, usage(err)
-	}
-	cfg.Ask.IdleTimeout = s.load.idle
-
-	http, err := s.endpoint.http()
-	if err != nil {
+	if cfg.Metrics.HTTP, err = s.endpoint.http(); err != nil {
 		return cfg, err
 	}
-	s.client = openai.Config{BaseURL: base, HTTP: http, KeepAlive: !s.endpoint.closes, UserAgent: "accelbench/" + version.Version}
+	s.client = openai.Config{BaseURL: run.URL, HTTP: cfg.Metrics.HTTP, KeepAlive: !s.endpoint.closes, UserAgent: "accelbench/" + version.Version}
 	if cfg.Endpoint, err = openai.NewClient(s.client); err != nil {
 		return cfg, err
 	}
-	exporterHTTP, err := loadHTTP("--exporter-http-config", s.out.exporterHTTP)
-	if err != nil {
+	if cfg.Metrics.ExporterHTTP, err = loadHTTP("--exporter-http-config", s.out.exporterHTTP); err != nil {
 		return cfg, err
 	}
-	cfg.Metrics = load.Metrics{Exporter: s.out.exporter, ExporterHTTP: exporterHTTP, Server: s.out.server, HTTP: http}
-	cfg.Run = runlog.Run{
-		Version: version.Version, Command: withoutSecrets(shown), URL: base, API: api, Backend: s.endpoint.backend,
-		Dataset: string(cfg.Dataset.Kind), DatasetPath: cfg.Dataset.Path, Seed: s.load.seed,
-		ReusePrompts: s.data.reuse, BlockSize: s.data.blockSize, Metadata: s.out.metadata,
-		Percentiles: s.render.options.Percentiles, Objectives: s.render.options.Goodput, // for reports that are made again
-	}
-	if err := addObjectives(&cfg, s.slo); err != nil {
+	run.Version, run.Command = version.Version, withoutSecrets(s.args)
+	run.Dataset, run.DatasetPath = string(cfg.Dataset.Kind), cfg.Dataset.Path
+	run.Percentiles, run.Objectives = s.render.options.Percentiles, s.render.options.Goodput // for reports that are made again
+	if err := addObjectives(&cfg, run.SLO); err != nil {
 		return cfg, err
 	}
-	cfg.Run.SLO = s.slo
-	if cfg.Run.Model = s.endpoint.model; s.endpoint.served != "" {
-		cfg.Run.Model, cfg.Run.ModelPath = s.endpoint.served, s.endpoint.model
+	if s.endpoint.served != "" {
+		run.Model, run.ModelPath = s.endpoint.served, run.Model
 	}
-	cfg.Folder = filepath.Join(s.out.folder, time.Now().Format(folderTime))
+	cfg.Folder = filepath.Join(cfg.Folder, time.Now().Format(folderTime))
 	cfg.FolderSuffix = func(model string) string { return "-" + show.FileName(filepath.Base(model), "model") }
-	cfg.Ready = s.endpoint.ready
 	if len(s.ignored) > 0 {
-		fmt.Fprintf(stderr, "accelbench: without effect here: %s\n", strings.Join(s.ignored, ", "))
+		fmt.Fprintf(s.stderr, "accelbench: without effect here: %s\n", strings.Join(s.ignored, ", "))
 	}
 	return cfg, nil
 }
@@ -194,15 +190,14 @@ func withoutSecrets(args []string) []string {
 // errNothingSent ends a load that was over before its first request.
 var errNothingSent = errors.New("no request was sent")
 
-// report reports on a run that ended with err, if a request was sent: files first, since whoever reads the output may
-// have gone.
-func (s *runFlags) report(ended load.Result, err error, stdout, stderr io.Writer, save saver) (*result.Report, int, error) {
+// report reports on a run that ended with err, if a request was sent: files first, as the reader of the output may be gone.
+func (s *runFlags) report(ended load.Result, err error, save saver) (*result.Report, int, error) {
 	if ended.Attempted == 0 {
 		return nil, exitNothing, cmp.Or(err, errNothingSent)
 	}
 	r, reportErr := result.Read(result.Options{}, ended.Folder)
 	if reportErr == nil {
-		reportErr = errors.Join(writeReport(ended.Folder, r, stderr), save(r, stderr), s.render.print(stdout, r))
+		reportErr = errors.Join(writeReport(ended.Folder, r, s.stderr), save(r), s.render.print(s.stdout, r))
 	}
 	switch {
 	case err != nil: // which is the cause, if the report failed too
@@ -242,7 +237,7 @@ func printNotes(stderr io.Writer, notes []string) {
 }
 
 // saveResults writes vLLM's result file of each step, where it is asked for.
-func (s *runFlags) saveResults(r *result.Report, stderr io.Writer) error {
+func (s *runFlags) saveResults(r *result.Report) error {
 	if !s.out.saveResult {
 		return nil
 	}
@@ -260,7 +255,60 @@ func (s *runFlags) saveResults(r *result.Report, stderr io.Writer) error {
 		if err := writeFile(path, s.out.appendResult, write); err != nil {
 			return err
 		}
-		fmt.Fprintf(stderr, "accelbench: vLLM's result is in %s\n", path)
+		fmt.Fprintf(s.stderr, "accelbench: vLLM's result is in %s\n", path)
 	}
 	return nil
+}
+
+// addEvalscope adds a run with the flags, the defaults and the output of evalscope-perf 1.0.0.
+func (p *program) addEvalscope() *runFlags {
+	c := p.Command("evalscope-perf", "Run a command line of evalscope-perf: print its summary, and leave {model}_{dataset}_p{P}.txt "+
+		"and performance_metrics.png in the working directory. The report of run is kept too. "+
+		"What the figures mean differs: docs/accelbench.md.")
+	s := &runFlags{program: p}
+	c.Arg("URL", "Endpoint with its full path.").Required().StringVar(&s.endpoint.baseURL)
+	c.Arg("MODEL", "Model to ask for.").Required().StringVar(&s.cfg.Run.Model)
+	c.Arg("DATASET", "File with the prompts.").Required().StringVar(&s.cfg.Dataset.Path)
+
+	s.cfg.Run.Backend = "openai-chat"
+	s.load.repeat = 1
+	s.cfg.Dataset.Trace.Second, s.cfg.Dataset.Trace.Block = 1, 16
+	s.cfg.Dataset.DisableShuffle = true
+	s.render.formats = []string{"head", "evalscope", "summary"}
+	c.Flag("parallels", "Users who each wait for their answer; repeatable: a sweep.").Default("1").SetValue(appended(&s.load.users, parseCount))
+	c.Flag("n", "Requests of each step.").Default("1000").SetValue(parsed(&s.load.Requests, parseCount))
+	c.Flag("read-timeout", "Timeout of a request in seconds.").Default("30").SetValue(parsed(&s.load.Timeout, parseSeconds))
+	c.Flag("dataset", "Kind of the file. Default: as it looks.").PlaceHolder("NAME").StringVar((*string)(&s.cfg.Dataset.Kind))
+	c.Flag("min-prompt-length", "Shorter prompts are left out, in characters.").Default("0").IntVar(&s.cfg.Dataset.MinPromptLength)
+	c.Flag("max-prompt-length", "Longer prompts are left out, in characters.").Default("256").IntVar(&s.cfg.Dataset.MaxPromptLength)
+	c.Flag("max-tokens", "Most tokens of an answer. Default: the server's.").PlaceHolder("N").SetValue(parsed(&s.data.outputLen, parseCount))
+	var stops []string
+	s.ask.members = map[string]json.RawMessage{}
+	c.Flag("stop", "Where an answer ends; repeatable.").Default("<|im_end|>").SetValue(parsedFlag(func(text string) (err error) {
+		stops = append(stops, text)
+		s.ask.members["stop"], err = json.Marshal(stops)
+		return err
+	}))
+	s.out.registerRun(c, &s.cfg)
+	s.team.register(c)
+	// These change neither load nor figures.
+	ignored := hiddenFlags{values: "tokenizer-path connect-timeout log-every-n-query wandb-api-key name", switches: "debug stream"}
+	ignored.register(c, &s.ignored)
+
+	p.commands[c.Model().Name] = func(ctx context.Context) (int, error) { return s.start(ctx, s.saveEvalscope) }
+	return s
+}
+
+// saveEvalscope writes into the working directory a summary for each number of users, and the picture of all.
+func (s *runFlags) saveEvalscope(r *result.Report) error {
+	for i := range r.Steps {
+		step := &result.Report{Steps: r.Steps[i : i+1]}
+		name := show.EvalscopeFileName(r.Runs[0].Model, r.Runs[0].DatasetPath, &r.Steps[i])
+		if err := writeFile(name, false, func(w io.Writer) error { return show.Print(w, "evalscope", step, nil) }); err != nil {
+			return err
+		}
+		fmt.Fprintf(s.stderr, "accelbench: evalscope's summary is in %s\n", name)
+	}
+	overview := show.Pictures(r)[0]
+	return writeFile(overview.FileName, false, overview.WritePNG)
 }

@@ -59,7 +59,7 @@ func (m *runMetrics) RunStarted(r runlog.Run) {
 func (m *runMetrics) StepStarted(s runlog.Step, meter *load.Meter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	labels := []string{m.target, m.model, s.Name()}
+	labels := []string{m.target, m.model, s.Label(false).Short}
 	m.labels, m.step, m.meter, m.running = labels, s, meter, true
 	m.OpenCounts(labels...)
 	m.Open(labels...)
@@ -158,13 +158,8 @@ type progressLine struct {
 	stopped       sync.WaitGroup
 }
 
-// RunStarted says what may take a while before the first step.
 func (l *progressLine) RunStarted(r runlog.Run) {
-	kind := dataset.Kind(r.Dataset)
-	l.conversations = kind == dataset.MultiTurn
-	if r.DatasetPath != "" && (kind == dataset.MultiTurn || kind == dataset.ShareGPT) {
-		fmt.Fprintln(l.out, "accelbench: making prompts from recorded conversations")
-	}
+	l.conversations = dataset.Kind(r.Dataset) == dataset.MultiTurn
 }
 
 func (l *progressLine) StepStarted(s runlog.Step, meter *load.Meter) {
@@ -193,7 +188,7 @@ func (l *progressLine) StepEnded(runlog.StepEnd) {
 }
 
 func (l *progressLine) text() string {
-	m, name := l.meter, l.step.Title(l.conversations)
+	m, name := l.meter, l.step.Label(l.conversations).Long
 	first := m.FirstSent.Load()
 	if first == 0 {
 		return fmt.Sprintf("%s: making prompts", name)

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -53,8 +52,7 @@ func (m *teamFlags) register(c *kingpin.CmdClause) {
 	c.Flag("lead-http-config", "").Hidden().StringVar(&m.httpConfig)
 }
 
-// launchers say in the environment which of how many processes this is, the innermost first. The last two do not say of
-// how many.
+// launchers say in the environment which of how many processes this is, the innermost first.
 var launchers = []struct{ rank, size string }{
 	{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
 	{"PMI_RANK", "PMI_SIZE"},
@@ -122,9 +120,15 @@ func digest(data []byte) string {
 
 // startLead makes this machine the leader of a load, until stop.
 func (m *teamFlags) startLead(ctx context.Context, machines int, id load.Identity) (lead *load.Lead, stop func(), err error) {
-	token, err := m.token()
-	if err != nil {
-		return nil, nil, err
+	token := ""
+	if m.tokenFile != "" {
+		text, err := os.ReadFile(m.tokenFile)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--lead-token-file: %w", err)
+		}
+		if token = strings.TrimSpace(string(text)); token == "" {
+			return nil, nil, fmt.Errorf("--lead-token-file: %s is empty", m.tokenFile)
+		}
 	}
 	address := cmp.Or(m.listen, m.lead)
 	host, _, _ := net.SplitHostPort(address) // of which listening says what is wrong
@@ -139,7 +143,15 @@ func (m *teamFlags) startLead(ctx context.Context, machines int, id load.Identit
 		return nil, nil, fmt.Errorf("--lead: %w", err)
 	}
 	lead = &load.Lead{Machines: machines, Identity: id, JoinTimeout: m.joinTimeout, AllowFewer: m.allowFewer}
-	server := &http.Server{Handler: withToken(token, lead.Handler()), ReadHeaderTimeout: 10 * time.Second}
+	handler := lead.Handler()
+	knows := func(w http.ResponseWriter, r *http.Request) {
+		if token != "" && subtle.ConstantTimeCompare([]byte("Bearer "+token), []byte(r.Header.Get("Authorization"))) != 1 {
+			http.Error(w, "another --lead-token-file than the leader's", http.StatusUnauthorized)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(knows), ReadHeaderTimeout: 10 * time.Second}
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		_ = web.Serve(listener, server, &web.FlagConfig{WebConfigFile: &m.webConfig}, slog.New(slog.DiscardHandler))
@@ -152,86 +164,42 @@ func (m *teamFlags) startLead(ctx context.Context, machines int, id load.Identit
 	}, nil
 }
 
-// token is the secret of all machines, empty for none.
-func (m *teamFlags) token() (string, error) {
-	if m.tokenFile == "" {
-		return "", nil
+// join makes the run one of several machines, where that is asked for: its leader until stop, or one that is led by follow.
+func (s *runFlags) join(ctx context.Context, cfg *load.Config) (follow putter, stop func(), err error) {
+	m := &s.team
+	if m.lead == "" {
+		return nil, func() {}, nil
 	}
-	text, err := os.ReadFile(m.tokenFile)
+	share, err := m.share(os.Getenv)
 	if err != nil {
-		return "", fmt.Errorf("--lead-token-file: %w", err)
+		return nil, nil, err
 	}
-	token := strings.TrimSpace(string(text))
-	if token == "" {
-		return "", fmt.Errorf("--lead-token-file: %s is empty", m.tokenFile)
+	id, err := identity(s.Application, s.args, cfg.Dataset.Path)
+	if err != nil {
+		return nil, nil, err
 	}
-	return token, nil
-}
-
-// withToken serves those who know the token, all where there is none.
-func withToken(token string, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if token != "" && subtle.ConstantTimeCompare([]byte("Bearer "+token), []byte(r.Header.Get("Authorization"))) != 1 {
-			http.Error(w, "another --lead-token-file than the leader's", http.StatusUnauthorized)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// leader is how this machine reaches the one that leads it.
-func (m *teamFlags) leader(share load.Share, id load.Identity) (load.Leader, error) {
+	if share.Rank == 0 {
+		cfg.Run.AllowFewer = m.allowFewer
+		cfg.Lead, stop, err = m.startLead(ctx, share.Machines, id)
+		return nil, stop, err
+	}
 	c, err := loadHTTP("--lead-http-config", m.httpConfig)
 	if err != nil {
-		return load.Leader{}, err
+		return nil, nil, err
 	}
 	if m.tokenFile != "" {
 		c.Authorization = &config.Authorization{Type: "Bearer", CredentialsFile: m.tokenFile}
 	}
 	client, err := config.NewClientFromConfig(c, "lead")
 	if err != nil {
-		return load.Leader{}, fmt.Errorf("--lead-http-config: %w", err)
+		return nil, nil, fmt.Errorf("--lead-http-config: %w", err)
 	}
 	scheme := "http://"
 	if m.webConfig != "" {
 		scheme = "https://"
 	}
-	return load.Leader{URL: scheme + m.lead, Client: client, Share: share, Identity: id, JoinTimeout: m.joinTimeout}, nil
-}
-
-// join makes the run one of several machines, where that is asked for. Where another leads, the whole run is done with
-// isDone; else stop is to be called when it is over.
-func (s *runFlags) join(ctx context.Context, app *kingpin.Application, args []string, cfg *load.Config, stderr io.Writer) (isDone bool, code int, stop func(), err error) {
-	m := &s.team
-	if m.lead == "" {
-		return false, 0, func() {}, nil
-	}
-	share, err := m.share(os.Getenv)
-	if err != nil {
-		return true, exitUsage, nil, err
-	}
-	id, err := identity(app, args, s.data.path)
-	if err != nil {
-		return true, exitNothing, nil, err
-	}
-	if share.Rank == 0 {
-		cfg.Run.AllowFewer = m.allowFewer
-		cfg.Lead, stop, err = m.startLead(ctx, share.Machines, id)
-		return err != nil, exitNothing, stop, err
-	}
-	leader, err := m.leader(share, id)
-	if err != nil {
-		return true, exitNothing, nil, err
-	}
-	watchers, stop, err := s.watchers(ctx, stderr)
-	if err != nil {
-		return true, exitNothing, nil, err
-	}
-	defer stop()
-	ended, err := load.Follow(ctx, *cfg, leader, watchers...)
-	printNotes(stderr, ended.Notes)
-	if err != nil {
-		return true, exitFailures, nil, err
-	}
-	return true, exitMeasured, nil, nil
+	leader := load.Leader{URL: scheme + m.lead, Client: client, Share: share, Identity: id, JoinTimeout: m.joinTimeout}
+	return func(ctx context.Context, cfg load.Config, watchers ...load.Watcher) (load.Result, error) {
+		return load.Follow(ctx, cfg, leader, watchers...)
+	}, func() {}, nil
 }

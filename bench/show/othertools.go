@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -16,39 +17,41 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// vllmLatency is a latency in vLLM's words.
-type vllmLatency struct {
-	metric, name, title string
-	key                 result.Key
+// vllmStatistic is one statistic of a latency, in vLLM's words.
+type vllmStatistic struct {
+	title, label, key string // "Time to First Token", "Mean TTFT (ms):", "mean_ttft_ms"
+	millis            float64
 }
 
-// vllmLatencies are those that --percentile-metrics asked for.
-func vllmLatencies(metrics []string) []vllmLatency {
-	all := []vllmLatency{
+// vllmStatistics are those of the latencies that --percentile-metrics asked for; without samples they are 0, as vLLM has
+// them.
+func vllmStatistics(s *result.Step, metrics []string) (all []vllmStatistic) {
+	for _, l := range []struct {
+		metric, name, title string
+		key                 result.Key
+	}{
 		{"ttft", "TTFT", "Time to First Token", result.TTFT},
 		{"tpot", "TPOT", "Time per Output Token (excl. 1st token)", result.TPOT},
 		{"itl", "ITL", "Inter-token Latency", result.ITL},
 		{"e2el", "E2EL", "End-to-end Latency", result.E2E},
 		{"client_queue_time", "Client Queue Time", "Client-side Queueing", result.Queue},
 		{"e2el_including_client_queue", "E2EL incl. Client Queue", "Queue-inclusive End-to-end Latency", result.E2EFromPlanned},
-	}
-	return slices.DeleteFunc(all, func(l vllmLatency) bool { return !slices.Contains(metrics, l.metric) })
-}
-
-// vllmStatistic is one statistic of a latency.
-type vllmStatistic struct {
-	name   string // "Mean", "P99"
-	millis float64
-}
-
-// vllmStatistics are those of vLLM; without samples they are 0, as vLLM has them.
-func vllmStatistics(s *result.Step, key result.Key) []vllmStatistic {
-	d := s.Whole.Of(key)
-	median, _ := d.At(50)
-	all := []vllmStatistic{{"Mean", d.Mean * 1e3}, {"Median", median.Value * 1e3}, {"Std", d.Std * 1e3}}
-	for _, p := range s.Percentiles {
-		v, _ := d.At(p)
-		all = append(all, vllmStatistic{strings.ToUpper(percentileName(p)), v.Value * 1e3})
+	} {
+		if !slices.Contains(metrics, l.metric) {
+			continue
+		}
+		d := s.Whole.Of(l.key)
+		add := func(name string, seconds float64) {
+			all = append(all, vllmStatistic{l.title, name + " " + l.name + " (ms):", strings.ToLower(name) + "_" + l.metric + "_ms", seconds * 1e3})
+		}
+		median, _ := d.At(50)
+		add("Mean", d.Mean)
+		add("Median", median.Value)
+		add("Std", d.Std)
+		for _, p := range s.Percentiles {
+			v, _ := d.At(p)
+			add(strings.ToUpper(percentileName(p)), v.Value)
+		}
 	}
 	return all
 }
@@ -99,13 +102,15 @@ func (l *lines) vllm(s *result.Step, metrics []string) {
 			}
 		}
 	}
-	for _, latency := range vllmLatencies(metrics) {
-		left := (len(vllmTitle) - len(latency.title)) / 2 // an odd mark is on the right, as in Python
-		l.line("%s%s%s", strings.Repeat("-", left), latency.title, strings.Repeat("-", len(vllmTitle)-len(latency.title)-left))
-		for _, v := range vllmStatistics(s, latency.key) {
-			if v.name != "Std" {
-				l.line("%-40s %-10.2f", v.name+" "+latency.name+" (ms):", v.millis)
-			}
+	title := ""
+	for _, v := range vllmStatistics(s, metrics) {
+		if v.title != title {
+			title = v.title
+			left := (len(vllmTitle) - len(title)) / 2 // an odd mark is on the right, as in Python
+			l.line("%s%s%s", strings.Repeat("-", left), title, strings.Repeat("-", len(vllmTitle)-len(title)-left))
+		}
+		if !strings.HasPrefix(v.label, "Std") {
+			l.line("%-40s %-10.2f", v.label, v.millis)
 		}
 	}
 	l.line("%s", strings.Repeat("=", len(vllmTitle)))
@@ -161,10 +166,8 @@ func VLLMResult(w io.Writer, r *result.Report, s *result.Step, metrics []string)
 		"program": "accelbench", "version": run.Version, "schema": jsonSchema, "complete": r.Complete,
 		"runs": r.Runs, "metadata": run.Metadata, "step": newJSONStep(s, len(r.Runs[0].SLO) > 0),
 	}
-	for _, latency := range vllmLatencies(metrics) {
-		for _, v := range vllmStatistics(s, latency.key) {
-			object[strings.ToLower(v.name)+"_"+latency.metric+"_ms"] = v.millis
-		}
+	for _, v := range vllmStatistics(s, metrics) {
+		object[v.key] = v.millis
 	}
 	return json.NewEncoder(w).Encode(object)
 }
@@ -175,4 +178,70 @@ func vllmBackend(run *runlog.Run) string {
 		return "openai"
 	}
 	return cmp.Or(run.Backend, "openai-chat")
+}
+
+// EvalscopeFileName is evalscope-perf's {model}_{dataset}_p{P}.txt, P being the users and a path its file up to a dot.
+func EvalscopeFileName(model, dataset string, s *result.Step) string {
+	dataset, _, _ = strings.Cut(path.Base(dataset), ".")
+	return fmt.Sprintf("%s_%s_p%d%s.txt", FileName(model, "model"), FileName(dataset, "dataset"), s.Concurrency, repeatName(s))
+}
+
+// evalscopeSummary is the summary of evalscope 0.5.5, up to its percentiles.
+const evalscopeSummary = `Benchmarking summary: 
+ Time taken for tests: %.3f seconds
+ Expected number of requests: %d
+ Number of concurrency: %d
+ Total requests: %d
+ Succeed requests: %d
+ Failed requests: %d
+ Average QPS: %.3f
+ Average latency: %.3f
+ Throughput(average output tokens per second): %.3f
+ Average time to first token: %.3f
+ Average input tokens per request: %.3f
+ Average output tokens per request: %.3f
+ Average time per output token: %.5f
+ Average package per request: %.3f
+ Average package latency: %.3f`
+
+// evalscope writes the summary of evalscope 0.5.5 of a whole step, and the line of metrics that evalscope-perf adds:
+// the same labels, and honest figures. The time to the first token is no latency; a package is a chunk of text.
+func (l *lines) evalscope(s *result.Step) {
+	f, a := &s.Whole, &s.Account
+	ttft, itl, e2e := f.Of(result.TTFT), f.Of(result.ITL), f.Of(result.E2E)
+	packageLatency := itl.Mean
+	if itl.Count == 0 {
+		packageLatency = ttft.Mean
+	}
+	succeeded := float64(max(1, a.Succeeded))
+	l.line(evalscopeSummary, f.Window.Duration().Seconds(), expected(s), bound(&s.Step), a.Attempted, a.Succeeded, a.Failures(),
+		f.RequestThroughput, e2e.Mean, f.OutputThroughput, ttft.Mean, float64(f.PromptTokens)/succeeded, float64(f.OutputTokens)/succeeded,
+		f.Of(result.TPOT).Mean, float64(itl.Count+ttft.Count)/float64(max(1, ttft.Count)), packageLatency)
+
+	percentiles := func(name string, d result.Distribution) {
+		l.line(" Percentile of %s: ", name)
+		for _, p := range []float64{50, 66, 75, 80, 90, 95, 98, 99} {
+			if v, ok := d.At(p); ok {
+				l.line("     p%g: %.4f", p, v.Value)
+			}
+		}
+	}
+	percentiles("time to first token", ttft)
+	percentiles("request latency", e2e)
+
+	metric := func(v float64) string { return pythonFloat(math.Round(v*1e3) / 1e3) }
+	l.line("\n📌 Metrics: {'Average QPS': %s, 'Average latency': %s, 'Throughput': %s}",
+		metric(f.RequestThroughput), metric(e2e.Mean), metric(f.OutputThroughput))
+}
+
+// expected is how many requests were asked for, or were attempted where another limit ended the step.
+func expected(s *result.Step) int { return cmp.Or(s.Requests, s.Account.Attempted) }
+
+// pythonFloat writes v as Python's repr does.
+func pythonFloat(v float64) string {
+	text := strconv.FormatFloat(v, 'f', -1, 64)
+	if !strings.Contains(text, ".") {
+		text += ".0"
+	}
+	return text
 }
