@@ -45,10 +45,3 @@ func (c *conn) Read(p []byte) (n int, err error) {
 	}
 	return n, err
 }
-
-func (c *conn) Close() error {
-	if c.receiver != nil {
-		c.receiver.end()
-	}
-	return c.Conn.Close()
-}

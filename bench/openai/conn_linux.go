@@ -2,15 +2,11 @@ package openai
 
 import (
 	"encoding/binary"
-	"errors"
 	"io"
-	"iter"
 	"net"
 	"os"
 	"sync"
-	"sync/atomic"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -31,30 +27,21 @@ var growFiles = sync.OnceFunc(func() {
 	}
 })
 
-// wantStamps asks the kernel to stamp what a new socket receives, and to tell at each read whether there is more.
-// One that refuses costs only the stamps, and a needless read each time.
+// wantStamps asks the kernel to stamp what a new socket receives. One that refuses costs only the stamps.
 func wantStamps(_, _ string, rc syscall.RawConn) error {
 	_ = rc.Control(func(fd uintptr) {
 		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPING,
 			unix.SOF_TIMESTAMPING_RX_SOFTWARE|unix.SOF_TIMESTAMPING_SOFTWARE)
-		_ = unix.SetsockoptInt(int(fd), unix.SOL_TCP, unix.TCP_INQ, 1)
 	})
 	return nil
 }
 
-// resetTime is how long a reset that came together with data may go unseen: nothing tells of it but a read.
-const resetTime = time.Second
-
 // receiver reads a TCP connection together with the kernel's stamp.
 type receiver struct {
-	tcp     *net.TCPConn
-	mu      sync.Mutex // one read, or the end
-	next    func() (struct{}, bool)
-	stop    func()
-	ended   atomic.Bool
-	watched bool // a deadline for seeing a reset is set
+	raw  syscall.RawConn
+	once func(fd uintptr) bool // r.try, bound once so that a read allocates nothing
 
-	// What one read needs and gives, see receive.
+	// What one read needs and gives, see try.
 	msg   unix.Msghdr
 	iov   unix.Iovec
 	oob   [128]byte
@@ -73,31 +60,23 @@ func newReceiver(nc net.Conn) *receiver {
 	if err != nil {
 		return nil
 	}
-	r := &receiver{tcp: tcp}
+	r := &receiver{raw: raw}
+	r.once = r.try
 	r.msg.Iov, r.msg.Control = &r.iov, &r.oob[0]
 	r.msg.SetIovlen(1)
-	// One call of raw.Read for many reads: each call begins with an attempt, in vain where the read before took all.
-	r.next, r.stop = iter.Pull(func(yield func(struct{}) bool) {
-		receive := func(fd uintptr) bool { return r.receive(fd, yield) }
-		for errors.Is(raw.Read(receive), os.ErrDeadlineExceeded) && !r.ended.Load() {
-			r.watch(time.Time{})
-		}
-	})
 	return r
 }
 
 // read is like net.Conn's, with the Unix nanoseconds at which the kernel received the last
 // of the bytes, 0 if it does not say.
 func (r *receiver) read(p []byte) (n int, stamp int64, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.iov.Base = unsafe.SliceData(p)
 	r.iov.SetLen(len(p))
-	_, ok := r.next()
+	err = r.raw.Read(r.once)
 	r.iov.Base = nil
 	switch {
-	case !ok:
-		return 0, 0, net.ErrClosed
+	case err != nil:
+		return 0, 0, err
 	case r.err != nil:
 		return 0, 0, os.NewSyscallError("recvmsg", r.err)
 	case r.n == 0:
@@ -106,66 +85,34 @@ func (r *receiver) read(p []byte) (n int, stamp int64, err error) {
 	return r.n, r.stamp, nil
 }
 
-// watch sets or takes away the deadline for seeing a reset. One that end has set stays in force.
-func (r *receiver) watch(until time.Time) {
-	_ = r.tcp.SetReadDeadline(until)
-	if r.watched = !until.IsZero(); r.ended.Load() {
-		_ = r.tcp.SetReadDeadline(time.Unix(1, 0))
+// try makes one attempt, and reports whether there was something to read. [unix.Recvmsg]
+// would allocate for an address that a connection does not have.
+func (r *receiver) try(fd uintptr) bool {
+	r.msg.SetControllen(len(r.oob))
+	// Raw: it does not block, so the scheduler need not know.
+	n, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&r.msg)), 0)
+	switch errno {
+	case unix.EAGAIN:
+		return false
+	case 0:
+		r.n, r.stamp, r.err = int(n), softwareStamp(r.oob[:r.msg.Controllen]), nil
+	default:
+		r.n, r.stamp, r.err = 0, 0, errno
 	}
+	return true
 }
 
-// end ends the reading, a read that waits too. It comes before the connection is closed, which waits for that.
-func (r *receiver) end() {
-	r.ended.Store(true)
-	_ = r.tcp.SetReadDeadline(time.Unix(1, 0))
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stop()
-}
-
-// receive yields each read, until there is nothing left but to wait, or nobody asks any more: then it returns true.
-// [unix.Recvmsg] would allocate for an address that a connection does not have.
-func (r *receiver) receive(fd uintptr, yield func(struct{}) bool) bool {
-	for {
-		r.msg.SetControllen(len(r.oob))
-		n, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&r.msg)), 0) // it does not block
-		if errno == unix.EAGAIN {
-			return false
-		}
-		r.n, r.stamp, r.err = int(n), 0, nil
-		more := true
-		if errno != 0 {
-			r.n, r.err = 0, errno
-		} else {
-			r.stamp, more = control(r.oob[:r.msg.Controllen])
-		}
-		if !yield(struct{}{}) {
-			return true
-		}
-		if !more {
-			if !r.watched {
-				r.watch(time.Now().Add(resetTime))
-			}
-			return false
-		}
+// softwareStamp is the kernel's receive stamp in a read's control message, in Unix nanoseconds,
+// 0 if there is none. It is the first of three timespecs.
+func softwareStamp(oob []byte) int64 {
+	const size = 16
+	if len(oob) == 0 {
+		return 0
 	}
-}
-
-// control reads the control messages of a read: the kernel's receive stamp in Unix nanoseconds, 0 if there is none, and
-// whether there is more to read, or the end, as far as is known.
-func control(oob []byte) (stamp int64, more bool) {
-	more = true
-	for len(oob) > 0 {
-		hdr, data, rest, err := unix.ParseOneSocketControlMessage(oob)
-		switch {
-		case err != nil:
-			return stamp, more
-		case hdr.Level == unix.SOL_SOCKET && hdr.Type == unix.SO_TIMESTAMPING && len(data) >= 16: // the first of three timespecs
-			stamp = int64(binary.NativeEndian.Uint64(data))*1e9 + int64(binary.NativeEndian.Uint64(data[8:]))
-		case hdr.Level == unix.SOL_TCP && hdr.Type == unix.TCP_CM_INQ && len(data) >= 4:
-			more = binary.NativeEndian.Uint32(data) > 0
-		}
-		oob = rest
+	hdr, data, _, err := unix.ParseOneSocketControlMessage(oob)
+	if err != nil || hdr.Level != unix.SOL_SOCKET || hdr.Type != unix.SO_TIMESTAMPING || len(data) != 3*size {
+		return 0
 	}
-	return stamp, more
+	sec, nsec := binary.NativeEndian.Uint64(data), binary.NativeEndian.Uint64(data[8:])
+	return int64(sec)*1e9 + int64(nsec)
 }
