@@ -66,7 +66,7 @@ func NewClient(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	if c.transport = c.fresh; cfg.KeepAlive {
-		growFiles()
+		prepareBurst()
 		c.transport, err = c.newTransport(cfg, config.WithIdleConnTimeout(idleConnTime))
 	}
 	return c, err

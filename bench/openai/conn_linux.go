@@ -12,27 +12,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// growFiles makes the kernel's table of open files large enough for a burst of connections. To grow it meanwhile, at
-// each power of two, would stop a processor of this program for up to 80 ms.
-var growFiles = sync.OnceFunc(func() {
+// prepareBurst readies the kernel for many connections. It makes the table of open files large: to grow it meanwhile, at
+// each power of two, would stop a processor of this program for up to 80 ms. And it holds a socket that wants stamps, for
+// the kernel begins to stamp some time after the first does, and until then takes the time of the read.
+var prepareBurst = sync.OnceFunc(func() {
 	const files = 16 << 10
 	var limit unix.Rlimit
-	file, err := os.Open(os.DevNull)
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil || unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return
 	}
-	defer file.Close()
-	if high, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, int(min(files, limit.Cur))-1); err == nil {
+	setStamps(uintptr(socket))
+	if high, err := unix.FcntlInt(uintptr(socket), unix.F_DUPFD_CLOEXEC, int(min(files, limit.Cur))-1); err == nil {
 		_ = unix.Close(high)
 	}
 })
 
+func setStamps(socket uintptr) {
+	_ = unix.SetsockoptInt(int(socket), unix.SOL_SOCKET, unix.SO_TIMESTAMPING,
+		unix.SOF_TIMESTAMPING_RX_SOFTWARE|unix.SOF_TIMESTAMPING_SOFTWARE)
+}
+
 // wantStamps asks the kernel to stamp what a new socket receives. One that refuses costs only the stamps.
 func wantStamps(_, _ string, rc syscall.RawConn) error {
-	_ = rc.Control(func(fd uintptr) {
-		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPING,
-			unix.SOF_TIMESTAMPING_RX_SOFTWARE|unix.SOF_TIMESTAMPING_SOFTWARE)
-	})
+	_ = rc.Control(setStamps)
 	return nil
 }
 

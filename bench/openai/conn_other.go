@@ -10,8 +10,8 @@ import (
 // wantStamps does nothing: receive stamps are read on Linux only.
 func wantStamps(_, _ string, _ syscall.RawConn) error { return nil }
 
-// growFiles does nothing: what it is for was seen on Linux.
-func growFiles() {}
+// prepareBurst does nothing: what it is for was seen on Linux.
+func prepareBurst() {}
 
 // receiver exists on Linux only.
 type receiver struct{}
