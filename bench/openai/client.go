@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 const (
 	idleConnTime = 4 * time.Second  // below the 5 s after which common servers close an idle connection
 	connectTime  = 30 * time.Second // for a TCP connection
+	turnTime     = time.Millisecond // of a request that is being sent: what takes longer waits for the network
 )
 
 // Config says how to reach an endpoint.
@@ -40,8 +43,9 @@ type Client struct {
 	transport http.RoundTripper
 	fresh     http.RoundTripper // makes a new connection for each request
 	dialer    config.DialContextFunc
-	made      time.Time    // a nanosecond before NewClient
-	received  atomic.Int64 // nanoseconds from made until an answer last brought bytes, 0 for never
+	turns     chan struct{} // an element for each request that is being sent
+	made      time.Time     // a nanosecond before NewClient
+	received  atomic.Int64  // nanoseconds from made until an answer last brought bytes, 0 for never
 }
 
 // NewClient returns a client for cfg. It fails for a URL that [ParseEndpoint] refuses, and
@@ -54,7 +58,7 @@ func NewClient(cfg Config) (*Client, error) {
 	if err := cfg.HTTP.Validate(); err != nil {
 		return nil, fmt.Errorf("checking HTTP configuration: %w", err)
 	}
-	c := &Client{base: base.String(), keepAlive: cfg.KeepAlive, made: time.Now().Add(-1), dialer: cfg.Dial}
+	c := &Client{base: base.String(), keepAlive: cfg.KeepAlive, made: time.Now().Add(-1), dialer: cfg.Dial, turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	if c.dialer == nil {
 		c.dialer = (&net.Dialer{Timeout: connectTime, Control: wantStamps}).DialContext
 	}
@@ -62,6 +66,7 @@ func NewClient(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	if c.transport = c.fresh; cfg.KeepAlive {
+		prepareBurst()
 		c.transport, err = c.newTransport(cfg, config.WithIdleConnTimeout(idleConnTime))
 	}
 	return c, err
@@ -81,6 +86,19 @@ func (c *Client) newTransport(cfg Config, keeping config.HTTPClientOption) (http
 		return nil, fmt.Errorf("configuring HTTP: %w", err)
 	}
 	return rt, nil
+}
+
+// takeTurn waits until a request may be sent, and returns what lets the next one do so. To connect and send a burst at
+// once would keep the processors from reading the answers that come meanwhile: one read would then take several chunks.
+func (c *Client) takeTurn(ctx context.Context) (done func()) {
+	select {
+	case c.turns <- struct{}{}:
+	case <-ctx.Done():
+		return func() {}
+	}
+	done = sync.OnceFunc(func() { <-c.turns })
+	time.AfterFunc(turnTime, done)
+	return done
 }
 
 // CloseIdleConnections closes the connections that wait for a next request.

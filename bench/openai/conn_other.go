@@ -10,6 +10,9 @@ import (
 // wantStamps does nothing: receive stamps are read on Linux only.
 func wantStamps(_, _ string, _ syscall.RawConn) error { return nil }
 
+// prepareBurst does nothing: what it is for was seen on Linux.
+func prepareBurst() {}
+
 // receiver exists on Linux only.
 type receiver struct{}
 

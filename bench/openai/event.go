@@ -107,6 +107,41 @@ type event struct {
 	tokens int32        // its completion_tokens, noCount for none
 
 	content, reasoning string // the texts, valid as long as the event's data
+	from, to           int    // the last text in the data, as it stands there
+}
+
+// pattern is an event that has one text, from what stands before it to what stands behind.
+type pattern struct {
+	head, tail []byte
+	event      event
+}
+
+// parse is parseEvent. Most events of a stream differ from the one before in their text alone, and that is soon seen.
+func (p *pattern) parse(data []byte) (event, bool) {
+	end := len(data) - len(p.tail)
+	if len(p.head) > 0 && end > len(p.head) && bytes.HasPrefix(data, p.head) && bytes.HasSuffix(data, p.tail) {
+		text := data[len(p.head):end]
+		if !bytes.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == '"' || c == '\\' }) {
+			return p.with(unsafe.String(unsafe.SliceData(text), len(text))), true
+		}
+	}
+	ev, ok := parseEvent(data)
+	p.head = p.head[:0]
+	if ok && ev.texts == 1 && ev.from > 0 && ev.content+ev.reasoning != "" && ev.finish == "" && !ev.usage.IsObject() {
+		p.head, p.tail, p.event = append(p.head, data[:ev.from]...), append(p.tail[:0], data[ev.to:]...), ev
+	}
+	return ev, ok
+}
+
+// with is the event with another text.
+func (p *pattern) with(text string) event {
+	ev := p.event
+	if ev.content != "" {
+		ev.content = text
+	} else {
+		ev.reasoning = text
+	}
+	return ev
 }
 
 // parseEvent reads data, and reports whether it is one JSON object.
@@ -158,6 +193,7 @@ func (e *event) addText(text gjson.Result, answer bool) {
 	if text.Str != "" {
 		e.texts++
 		e.answer = e.answer || answer
+		e.from, e.to = text.Index+1, text.Index+len(text.Raw)-1
 	}
 }
 
@@ -170,8 +206,10 @@ func (e *event) addDelta(delta gjson.Result) {
 			e.addText(value, true)
 			e.content += value.Str
 		case "reasoning", "reasoning_content":
-			if value.Str != reasoning { // some versions of vLLM send one text under both names
+			if value.Str != reasoning {
 				e.addText(value, false)
+			} else if reasoning != "" { // some versions of vLLM send one text under both names
+				e.from = 0
 			}
 			reasoning = value.Str
 		case "tool_calls":

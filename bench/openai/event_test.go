@@ -58,7 +58,7 @@ func TestParseEvent(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, ok := parseEvent([]byte(tt.json))
-			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(event{}), cmpopts.IgnoreFields(event{}, "usage", "delta")); diff != "" || !ok {
+			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(event{}), cmpopts.IgnoreFields(event{}, "usage", "delta", "from", "to")); diff != "" || !ok {
 				t.Errorf("read: %v, event (-want +got):\n%s", ok, diff)
 			}
 		})
@@ -69,6 +69,30 @@ func TestNotAnEvent(t *testing.T) {
 	for _, text := range []string{"", "{", "{}}", "[]", "null", `"a"`, "7", `{"a":}`, `{"a":1,}`, `{"a":01}`, `{"a":"\x"}`, "{\"a\":\"\n\"}", "hello"} {
 		if ev, ok := parseEvent([]byte(text)); ok {
 			t.Errorf("%q was accepted as %+v", text, ev)
+		}
+	}
+}
+
+// An event that follows another says what it says by itself.
+func TestPattern(t *testing.T) {
+	delta := func(fields string) string { return `{"model":"a","choices":[{"delta":{` + fields + `}}]}` }
+	all := []string{"hello", endMark, `{"error":"a"}`, `{"choices":[],"usage":{"completion_tokens":1}}`}
+	for _, text := range []string{"", "a", "b", "ab", "é", `\n`, `a\"b`, "\x01", `","content":"b`, `"`, `\`} {
+		all = append(all, `{"choices":[{"text":"`+text+`"}]}`, `{"choices":[{"text":"`+text+`","finish_reason":"a"}],"usage":null}`,
+			`{"choices":[{"text":"`+text+`"}],"usage":{"completion_tokens":1}}`, `{"error":null,"choices":[{"text":"`+text+`"}]}`,
+			delta(`"content":"`+text+`"`), delta(`"content":"`+text+`","reasoning":"a"`), delta(`"reasoning":"`+text+`","reasoning_content":"a"`),
+			delta(`"reasoning":"`+text+`","reasoning_content":""`), delta(`"tool_calls":[{"function":{"arguments":"`+text+`"}}]`))
+	}
+	for _, first := range all {
+		for _, second := range all {
+			p := new(pattern)
+			_, _ = p.parse([]byte(first))
+			got, gotOK := p.parse([]byte(second))
+			want, wantOK := parseEvent([]byte(second))
+			diff := cmp.Diff(want, got, cmp.AllowUnexported(event{}), cmpopts.IgnoreFields(event{}, "usage", "from", "to"))
+			if diff != "" || gotOK != wantOK {
+				t.Fatalf("%s behind %s: read: %v, want %v (-alone +behind):\n%s", second, first, gotOK, wantOK, diff)
+			}
 		}
 	}
 }

@@ -36,6 +36,7 @@ type exchange struct {
 	started   time.Time
 	idle      time.Duration // the idle timeout
 	trace     *Trace        // for the goroutine of the request alone
+	sent      func()        // lets the next request be sent
 	certAsked atomic.Bool   // the server asked for a client certificate
 
 	mu        sync.Mutex
@@ -67,7 +68,7 @@ func span(from, to time.Time) time.Duration {
 // begin starts the clock of a request, whose trace is t. A timeout of 0 or less is none.
 func (c *Client) begin(parent context.Context, t *Trace, timeout, idle time.Duration) *exchange {
 	t.Started = time.Now()
-	x := &exchange{client: c, started: t.Started, idle: idle, trace: t}
+	x := &exchange{client: c, started: t.Started, idle: idle, trace: t, sent: func() {}}
 	stop := func() {}
 	if timeout > 0 {
 		parent, stop = context.WithTimeout(parent, timeout)
@@ -138,6 +139,7 @@ func (x *exchange) sendAgain() bool {
 // finish ends the request and completes its trace, and its failure where f is one.
 func (x *exchange) finish(f *Failure) {
 	x.cancel(errFinished)
+	x.sent()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	t, s := x.trace, &x.stages
@@ -172,12 +174,15 @@ func (x *exchange) hooks() *httptrace.ClientTrace {
 		TLSHandshakeStart:    func() { x.note(&s.tlsStart) },
 		TLSHandshakeDone:     func(tls.ConnectionState, error) { x.note(&s.tlsDone) },
 		WroteHeaderField:     x.wroteHeader,
-		WroteRequest:         func(httptrace.WroteRequestInfo) { x.note(&s.wrote) },
 		GotFirstResponseByte: func() { x.note(&s.firstByte) },
 		ConnectDone: func(_, _ string, err error) {
 			if err == nil {
 				x.note(&s.connected)
 			}
+		},
+		WroteRequest: func(httptrace.WroteRequestInfo) {
+			x.note(&s.wrote)
+			x.sent()
 		},
 		GotConn: func(info httptrace.GotConnInfo) { // another connection may follow
 			x.mu.Lock()

@@ -79,10 +79,12 @@ func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 	if r.RequestID == "" {
 		r.RequestID = NewRequestID()
 	}
+	sent := c.takeTurn(ctx)
 	body, err := r.body()
 	t := &Trace{RequestID: r.RequestID, Traced: r.Traced, Model: r.Model, Planned: r.Planned}
 	s := &stream{trace: t, keepAnswer: r.KeepAnswer || r.CheckAnswer, firstText: r.FirstText}
 	x := c.begin(ctx, t, r.Timeout, r.IdleTimeout)
+	x.sent = sent
 	if t.Planned.IsZero() {
 		t.Planned = t.Started
 	}

@@ -17,8 +17,9 @@ import (
 type stream struct {
 	trace      *Trace
 	at         time.Duration // when the event in hand arrived; instants never go backwards
-	lastTokens int32         // completion tokens with the chunk before, noCount if none
-	firstText  func()        // see [Request.FirstText]
+	pattern    pattern
+	lastTokens int32  // completion tokens with the chunk before, noCount if none
+	firstText  func() // see [Request.FirstText]
 	keepAnswer bool
 	answer     strings.Builder
 	reasoning  strings.Builder
@@ -51,7 +52,7 @@ func (s *stream) add(e sseEvent) *Failure {
 		s.trace.Done = true
 		return s.end()
 	}
-	ev, ok := parseEvent(e.data)
+	ev, ok := s.pattern.parse(e.data)
 	switch {
 	case e.isError, ev.failed:
 		return &Failure{Reason: ReasonStreamError, Detail: errorMessage(e.data)}

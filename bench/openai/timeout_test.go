@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -198,4 +199,44 @@ func TestLastReceived(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 	})
+}
+
+// A burst is sent a few requests at a time, but one that waits for the network holds up no other for long.
+func TestTurns(t *testing.T) {
+	const requests = 100
+	atOnce := runtime.GOMAXPROCS(0)
+	for name, tt := range map[string]struct {
+		dial, took time.Duration
+		most       int64
+	}{
+		"near": {turnTime / 2, requests * turnTime / 2, int64(atOnce)},
+		"far":  {time.Second, time.Second + requests*turnTime/time.Duration(atOnce), requests},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := pipeClient(t, false, func(c net.Conn) { say(c, okHead, events(word, done)) })
+				dial := c.dialer
+				var dialling, most atomic.Int64
+				c.dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+					most.Store(max(most.Load(), dialling.Add(1)))
+					time.Sleep(tt.dial)
+					dialling.Add(-1)
+					return dial(ctx, network, addr)
+				}
+				start := time.Now()
+				var all sync.WaitGroup
+				for range requests {
+					all.Go(func() {
+						if tr := c.Stream(t.Context(), Request{}); tr.Failure != nil {
+							t.Errorf("failure %v", tr.Failure)
+						}
+					})
+				}
+				all.Wait()
+				if took := time.Since(start); took > tt.took || most.Load() > tt.most {
+					t.Errorf("took %v, want %v at most; %d at once, want %d at most", took, tt.took, most.Load(), tt.most)
+				}
+			})
+		})
+	}
 }

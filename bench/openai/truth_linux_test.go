@@ -32,6 +32,14 @@ type truthCase struct {
 	rounds   int // requests a stream, one after the other
 	tokens   int // a request
 	userTime bool
+	burst    bool // all streams start at once
+}
+
+func (c truthCase) start() string {
+	if c.burst {
+		return "at once"
+	}
+	return rampGap.String() + " apart"
 }
 
 func (c truthCase) clock() Clock {
@@ -45,6 +53,7 @@ func (c truthCase) clock() Clock {
 type truthRow struct {
 	truthCase
 	chunks, lost     int
+	joined           int             // gaps lost in one read, each above 1 ms
 	ttft, itl, lags  []time.Duration // errors without sign, and lags; sorted
 	elapsed, cpu     time.Duration
 	load             string
@@ -57,15 +66,18 @@ func BenchmarkTruth(b *testing.B) {
 	const gap = 20 * time.Millisecond
 	var rows []*truthRow
 	for _, c := range []truthCase{
-		{64, gap, 4, 128, false},
-		{64, gap, 4, 128, true},
-		{256, gap, 4, 128, false},
-		{256, gap, 4, 128, true},
-		{512, gap, 4, 128, false},
-		{512, gap, 4, 128, true},
-		{5000, 500 * time.Millisecond, 1, 50, false},
+		{streams: 64, gap: gap, rounds: 4, tokens: 128},
+		{streams: 64, gap: gap, rounds: 4, tokens: 128, userTime: true},
+		{streams: 256, gap: gap, rounds: 4, tokens: 128},
+		{streams: 256, gap: gap, rounds: 4, tokens: 128, userTime: true},
+		{streams: 512, gap: gap, rounds: 4, tokens: 128},
+		{streams: 512, gap: gap, rounds: 4, tokens: 128, userTime: true},
+		{streams: 5000, gap: 500 * time.Millisecond, rounds: 1, tokens: 50},
+		{streams: 512, gap: gap, rounds: 1, tokens: 128, burst: true},
+		{streams: 1000, gap: 50 * time.Millisecond, rounds: 1, tokens: 128, burst: true},
+		{streams: 2000, gap: 100 * time.Millisecond, rounds: 1, tokens: 64, burst: true},
 	} {
-		b.Run(fmt.Sprintf("streams=%d/gap=%v/clock=%s", c.streams, c.gap, c.clock()), func(b *testing.B) {
+		b.Run(fmt.Sprintf("streams=%d/gap=%v/start=%s/clock=%s", c.streams, c.gap, c.start(), c.clock()), func(b *testing.B) {
 			for range b.N {
 				row := c.run(b)
 				rows = append(rows, row)
@@ -93,7 +105,9 @@ func (c truthCase) run(b *testing.B) *truthRow {
 	cpu, start := cpuTime(), time.Now()
 	var wg sync.WaitGroup
 	for i := range c.streams {
-		time.Sleep(time.Until(start.Add(time.Duration(i) * rampGap)))
+		if !c.burst {
+			time.Sleep(time.Until(start.Add(time.Duration(i) * rampGap)))
+		}
 		wg.Go(func() {
 			for j := range c.rounds {
 				traces[i*c.rounds+j] = client.Stream(b.Context(), Request{Model: "pace", Prompt: "go", MaxTokens: c.tokens, Timeout: 5 * time.Minute, IdleTimeout: 30 * time.Second})
@@ -127,6 +141,9 @@ func (row *truthRow) compare(traces []*Trace, truth map[string][]int64) {
 		ttft, _ := TTFT(t)
 		row.ttft = append(row.ttft, (ttft - time.Duration(want[0]-t.Started.UnixNano())).Abs())
 		for i, itl := range ITLs(t) {
+			if itl == 0 && want[i+1]-want[i] > int64(time.Millisecond) {
+				row.joined++
+			}
 			row.itl = append(row.itl, (itl - time.Duration(want[i+1]-want[i])).Abs())
 		}
 	}
@@ -241,14 +258,14 @@ func cpuTime() time.Duration {
 func printTruth(w io.Writer, rows []*truthRow) {
 	fmt.Fprintf(w, "\n%d cores, %s\n", runtime.NumCPU(), runtime.Version())
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "\t\t\t\tTTFT error\t\tITL error\t\tclient lag\t\tCPU a\tlost\tfailed\tload\t")
-	fmt.Fprintln(t, "streams\tgap\tclock\tchunks/s\tp50\tp99\tp50\tp99\tp50\tp99\tchunk\tchunks\trequests\taverage\t")
+	fmt.Fprintln(t, "\t\t\t\t\tTTFT error\t\tITL error\t\tclient lag\t\tCPU a\tlost\tjoined\tfailed\tload\t")
+	fmt.Fprintln(t, "streams\tgap\tstart\tclock\tchunks/s\tp50\tp99\tp50\tp99\tp50\tp99\tchunk\tchunks\tgaps\trequests\taverage\t")
 	for _, r := range rows {
-		fmt.Fprintf(t, "%d\t%v\t%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%.1f µs\t%d\t%d\t%s\t\n",
-			r.streams, r.gap, r.clock(), float64(r.chunks)/r.elapsed.Seconds(),
+		fmt.Fprintf(t, "%d\t%v\t%s\t%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%.1f µs\t%d\t%d\t%d\t%s\t\n",
+			r.streams, r.gap, r.start(), r.clock(), float64(r.chunks)/r.elapsed.Seconds(),
 			microseconds(r.ttft, 0.5), microseconds(r.ttft, 0.99), microseconds(r.itl, 0.5), microseconds(r.itl, 0.99),
 			microseconds(r.lags, 0.5), microseconds(r.lags, 0.99),
-			float64(r.cpu.Nanoseconds())/1e3/float64(max(1, r.chunks)), r.lost, r.failed, r.load)
+			float64(r.cpu.Nanoseconds())/1e3/float64(max(1, r.chunks)), r.lost, r.joined, r.failed, r.load)
 		if r.misClock > 0 {
 			fmt.Fprintf(t, "%d of these requests had another clock\n", r.misClock)
 		}
