@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
@@ -25,6 +26,13 @@ func overTime(r *result.Report, s *result.Step, most int) charts {
 	if s.Steady != nil {
 		begin, steady := s.Whole.Window.From, s.Steady.Window
 		all.Steady = numbers{steady.From.Sub(begin).Seconds(), steady.To.Sub(begin).Seconds()}
+	}
+	samples := 0
+	for _, t := range s.Timeline.Tracks {
+		samples = max(samples, len(t.At))
+	}
+	if samples > maxSamples {
+		all.Note = strings.TrimSpace(fmt.Sprintf("%s Of the samples of server and cards one in %d is drawn.", note, 1+(samples-1)/maxSamples))
 	}
 	late, lag := line{Name: "sent late", Form: "dot"}, line{Name: "read late, at most", Form: "dot"}
 	for _, p := range requests {
