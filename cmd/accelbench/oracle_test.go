@@ -34,14 +34,14 @@ var oracleFigures = []struct{ name, key, histogram string }{
 // they say against the server's own histograms over the same requests. It logs the table of docs/testing.md.
 func TestOracle(t *testing.T) {
 	b, url := newBench(t), startVLLM(t)
-	const rounds = 3
+	const rounds = 2
 	t.Log("| API, users | figure | server, ms | accelbench | `vllm bench serve` |")
 	for _, api := range [][]string{{"--backend=vllm"}, {"--backend=openai-chat", "--endpoint=/v1/chat/completions"}} {
 		for _, users := range []int{1, 4, 8} {
 			differences, server := map[string][2]float64{}, map[string]float64{}
 			for round := range rounds {
-				line := append(api[:len(api):len(api)], "--base-url="+url, "--model="+filepath.Join(*oracle, "model"), "--dataset-name=random",
-					"--random-input-len=128", "--random-output-len=64", "--ignore-eos", fmt.Sprint("--num-prompts=", 20*users), fmt.Sprint("--max-concurrency=", users),
+				line := append(api[:len(api):len(api)], "--base-url="+url, "--model="+filepath.Join(*oracle, "model"), "--dataset-name=custom", "--dataset-path="+b.prompts(t),
+					"--skip-chat-template", "--disable-shuffle", "--custom-output-len=64", "--ignore-eos", fmt.Sprint("--num-prompts=", 20*users), fmt.Sprint("--max-concurrency=", users),
 					fmt.Sprint("--seed=", round), "--ready-check-timeout-sec=0", "--percentile-metrics=ttft,tpot,itl,e2el", "--save-result")
 				for tool, program := range [][]string{{b.path("accelbench"), "run"}, {filepath.Join(*oracle, "bin", "vllm"), "bench", "serve"}} {
 					said, truth := askOracle(t, url, append(program, line...), 20*users)
@@ -62,6 +62,20 @@ func TestOracle(t *testing.T) {
 			}
 		}
 	}
+}
+
+// prompts writes a data set for both tools: neither then asks the server how long its words are.
+func (b *bench) prompts(t *testing.T) string {
+	t.Helper()
+	var text strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&text, `{"prompt": "%d: %s"}`+"\n", i, strings.Repeat("return the file of this path, or None. ", 10))
+	}
+	path := b.path("prompts.jsonl")
+	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // startVLLM starts the real server and returns its URL.
