@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -83,8 +84,9 @@ func (b *bench) awaitAllRanks(t *testing.T, three []*exec.Cmd) {
 	eventually(t, "requests of three machines", func() error {
 		logs, _ := filepath.Glob(filepath.Join(three[0].Dir, "results", "*", "rank-*", "traces.jsonl"))
 		for _, log := range logs {
-			if text, err := os.ReadFile(log); err != nil || bytes.Count(text, []byte(`{"request":`)) < 20 {
-				return fmt.Errorf("too few in %s: %v", log, err)
+			text, err := os.ReadFile(log)
+			if n := bytes.Count(text, []byte(`{"request":`)); err != nil || n < 20 {
+				return fmt.Errorf("%d requests in %s: %w", n, log, errors.Join(err, errors.New("too few")))
 			}
 		}
 		if len(logs) != 3 {

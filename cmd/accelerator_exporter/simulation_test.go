@@ -75,7 +75,7 @@ func simulate(t *testing.T, interval time.Duration, vendors []string, log io.Wri
 		flags.vendors = nil
 		for _, v := range s.vendors(vendors...) {
 			flags.vendors = append(flags.vendors, vendorFlags{VendorOptions: v, enabled: true, isSet: true, named: true, namedNetwork: true})
-			s.tools = append(s.tools, v.Vendor.Tools[0])
+			s.tools = append(s.tools, v.Tools[0])
 		}
 		s.run(flags, log, do)
 	})
