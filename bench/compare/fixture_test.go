@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"testing"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -139,4 +140,12 @@ func bindings(seed uint64, repeats int, spread, penalty float64) []Side {
 		}
 	}
 	return sides
+}
+
+// noError ends the test where it could not go on.
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -131,9 +131,7 @@ func TestConversations(t *testing.T) {
 		}
 		// The system prompt of all but the first to be sent; then all but the last token of
 		// the prompt before and its answer.
-		if diff := gocmp.Diff(map[int]int{1: 3 * 8, 2: 4 * (205 - 1), 3: 4 * (405 - 1)}, shared); diff != "" {
-			t.Errorf("tokens shared by turn (-want +got):\n%s", diff)
-		}
+		equal(t, "tokens shared by turn", map[int]int{1: 3 * 8, 2: 4 * (205 - 1), 3: 4 * (405 - 1)}, shared)
 		last := l.asked[slices.IndexFunc(l.asked, func(j job) bool { return j.seq == 3 && len(j.prompt.Messages) == 6 })]
 		var said []string
 		for _, m := range last.prompt.Messages {

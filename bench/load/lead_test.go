@@ -172,9 +172,7 @@ func load500(step runlog.Step) Config {
 func requests(t *testing.T, folder string) (all []*runlog.Request, run runlog.Run) {
 	t.Helper()
 	logs, err := runlog.Find(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for _, log := range logs {
 		_, err := runlog.Read(log, func(r runlog.Record) error {
 			if r.Request != nil {
@@ -182,9 +180,7 @@ func requests(t *testing.T, folder string) (all []*runlog.Request, run runlog.Ru
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 	}
 	slices.SortFunc(all, func(a, b *runlog.Request) int { return a.Seq - b.Seq })
 	return all, run
@@ -204,9 +200,7 @@ func TestManyMachinesAreOneLoad(t *testing.T) {
 				one, eight := fleet{t: t, lead: new(Lead)}, fleet{t: t, lead: new(Lead)}
 				one.run(load500(step), 1, nil)
 				eight.run(load500(step), 8, nil)
-				if err := errors.Join(append(one.errs, eight.errs...)...); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, errors.Join(append(one.errs, eight.errs...)...))
 				slices.Sort(one.endpoint.prompts)
 				slices.Sort(eight.endpoint.prompts)
 				if !slices.Equal(one.endpoint.prompts, eight.endpoint.prompts) || one.endpoint.most != eight.endpoint.most {
@@ -253,9 +247,7 @@ func TestManyMachinesAreOneLoad(t *testing.T) {
 // A search for the capacity over three machines finds what one finds.
 func TestCapacityOverMachines(t *testing.T) {
 	objective, err := openai.ParseObjective("e2el:p90<40s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	find := func(machines int) (value float64) {
 		synctest.Test(t, func(t *testing.T) {
 			search := runlog.Capacity{Variable: runlog.VariableConcurrency, From: 1, To: 100, Precision: 0.05, Repeat: 1, Grows: true, Objectives: []openai.Objective{objective}}
@@ -273,13 +265,9 @@ func TestCapacityOverMachines(t *testing.T) {
 			cfg := load500(most)
 			cfg.Run.Capacity, cfg.Steps = &search, nil
 			f.run(cfg, machines, nil)
-			if err := errors.Join(f.errs...); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, errors.Join(f.errs...))
 			report, err := result.Read(result.Options{}, f.ended[0].Folder)
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			value = float64(capacity.FromReport(report).Value)
 		})
 		return value

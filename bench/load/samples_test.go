@@ -35,9 +35,7 @@ func text(body string) http.HandlerFunc {
 func open(t *testing.T, url string) *page {
 	t.Helper()
 	p, err := newPage(url, config.DefaultHTTPClientConfig, forReport)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return p
 }
 
@@ -50,9 +48,7 @@ func TestPageOfTheExporter(t *testing.T) {
 		http.ServeFile(w, r, golden)
 	})
 	series, err := open(t, url).read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	got := map[string]int{}
 	for _, s := range series {
 		got[s.Name]++
@@ -62,9 +58,7 @@ func TestPageOfTheExporter(t *testing.T) {
 		"accelerator_utilization_ratio": 16, "accelerator_power_watts": 12, "accelerator_temperature_celsius": 16,
 		"accelerator_memory_used_bytes": 16,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("series by name (-want +got):\n%s", diff)
-	}
+	equal(t, "series by name", want, got)
 	all, err := ReadExporter(t.Context(), url, config.DefaultHTTPClientConfig)
 	if err != nil || len(all) < 300 || all[0].Name > all[1].Name {
 		t.Errorf("all of the exporter: %d series, %v", len(all), err)
@@ -182,9 +176,7 @@ func TestStepIsSampledToItsEnd(t *testing.T) {
 			return nil, []error{errBroken, nil, nil, nil}[n-1]
 		}}
 		log, err := runlog.Create(t.TempDir(), runlog.Run{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		defer log.Close()
 		s := &Session{sources: []*source{o}, keeps: true, kept: []runlog.Record{{}}, log: log, clock: newClock(time.Now())}
 		start := time.Now()
@@ -217,16 +209,12 @@ func TestSamplesCoverTheStep(t *testing.T) {
 		return isOver
 	})))
 	s, err := Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	var counts []float64
 	sources := map[runlog.Source]bool{}
 	for _, step := range cfg.Steps {
 		kept, err := s.Step(t.Context(), step)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		for _, rec := range kept {
 			if rec.Sample == nil {
 				continue

@@ -298,9 +298,7 @@ func TestAClockThatIsSet(t *testing.T) {
 	}
 	line, _ := json.Marshal(kept)
 	var read runlog.Request
-	if err := json.Unmarshal(line, &read); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal(line, &read))
 	if late := read.Trace.Started.Sub(read.Trace.Planned); late < 0 || late > time.Minute {
 		t.Errorf("the log says that the request was sent %s late", late)
 	}

@@ -3,8 +3,6 @@ package openai
 import (
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // figures are all that is derived from a Trace; -1 stands for no sample.
@@ -111,9 +109,7 @@ func TestDerivations(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, figuresOf(tt.trace)); diff != "" {
-				t.Errorf("figures (-want +got):\n%s", diff)
-			}
+			equal(t, "figures", tt.want, figuresOf(tt.trace))
 			checkDerivations(t, tt.trace)
 		})
 	}

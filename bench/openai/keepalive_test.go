@@ -75,7 +75,7 @@ func TestNotResentAfterTheFirstByte(t *testing.T) {
 // A server that crashes with a request in its hands has failed it: only one that closes a
 // kept connection soon after a request was handed to it may not have seen the request.
 func TestNotResentAfterAWait(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		waited time.Duration // from the request to the end of its connection
 		want   Reason
 	}{
@@ -83,8 +83,7 @@ func TestNotResentAfterAWait(t *testing.T) {
 		"within the second":         {999 * time.Millisecond, ""},
 		"after a second":            {time.Second, ReasonConnect},
 		"after a minute in a queue": {time.Minute, ReasonConnect},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var connections atomic.Int32

@@ -63,7 +63,7 @@ func TestTimeouts(t *testing.T) {
 			}
 		}
 	}
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		serve func(c net.Conn)
 		want  Reason
 		end   time.Duration // when the request is over
@@ -82,8 +82,7 @@ func TestTimeouts(t *testing.T) {
 		"end mark, then noise":      {func(c net.Conn) { pause(second); say(c, okHead, events(word, done)); noise(c) }, "", second, second},
 		"error object, kept open":   {func(c net.Conn) { pause(second); say(c, okHead, events(`{"error":"x"}`)); hold(c) }, ReasonStreamError, second, 0},
 		"a slow error's body":       {func(c net.Conn) { say(c, "HTTP/1.1 500 No\r\n\r\nbroken"); hold(c) }, ReasonHTTP5xx, 5 * second, 0},
-	}
-	for name, tt := range tests {
+	} {
 		// With KeepAlive, a response that does not end after the end mark costs the connection and a moment, not the result.
 		for keepAlive, drain := range map[bool]time.Duration{false: 0, true: drainTime} {
 			t.Run(fmt.Sprintf("%s, keep alive %v", name, keepAlive), func(t *testing.T) {

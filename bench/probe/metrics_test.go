@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-kit/log"
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/common/model"
@@ -35,9 +34,7 @@ func withObjectives(t testing.TB) Target {
 // before its first probe, so that a rate is right from the first failure on.
 func TestSeriesFromTheStart(t *testing.T) {
 	p := New(log.NewNopLogger())
-	if err := p.Apply([]Target{withObjectives(t)}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, p.Apply([]Target{withObjectives(t)}))
 	var want []string
 	for _, name := range []string{
 		"time_to_first_token_seconds_count", "time_per_output_token_seconds_count", "inter_token_latency_seconds_count",
@@ -66,17 +63,13 @@ func TestSeriesFromTheStart(t *testing.T) {
 		at0[series] = 0
 	}
 	at0[`state{model="m",state="unknown",target="a"}`] = 1
-	if diff := cmp.Diff(at0, samples(t, p)); diff != "" {
-		t.Errorf("series (-want +got):\n%s", diff)
-	}
+	equal(t, "series", at0, samples(t, p))
 }
 
 // observed is what one request adds to the series of a new target.
 func observed(t *testing.T, target Target, trace *openai.Trace) map[string]float64 {
 	p := New(log.NewNopLogger())
-	if err := p.Apply([]Target{target}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, p.Apply([]Target{target}))
 	trace.RequestID, trace.Model = "id", "m"
 	p.observe(target, trace.Model, trace)
 	got := map[string]float64{}
@@ -183,9 +176,7 @@ func TestObserve(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tt.want["requests_total"], tt.want["start_delay_seconds_count"] = 1, 1
-			if diff := cmp.Diff(tt.want, observed(t, withObjectives(t), &tt.trace)); diff != "" {
-				t.Errorf("what is added (-want +got):\n%s", diff)
-			}
+			equal(t, "what is added", tt.want, observed(t, withObjectives(t), &tt.trace))
 		})
 	}
 	t.Run("no objectives", func(t *testing.T) {

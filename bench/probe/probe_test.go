@@ -13,6 +13,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,9 +42,7 @@ func makeTarget(t testing.TB, change func(*Spec)) Target {
 		change(&s)
 	}
 	target, err := s.Validate(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(err...))
 	return target
 }
 
@@ -133,9 +133,7 @@ func gather(t testing.TB, p *Prober) []*dto.MetricFamily {
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(p)
 	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return families
 }
 
@@ -177,4 +175,20 @@ func only(all map[string]float64, keep string) map[string]float64 {
 		}
 	}
 	return kept
+}
+
+// noError ends the test where it could not go on.
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// equal fails the test where two values differ.
+func equal(t *testing.T, what string, want, got any, opts ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, opts...); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
 }

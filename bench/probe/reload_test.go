@@ -73,9 +73,7 @@ func quickTarget(t testing.TB, url string, change func(*Spec)) Target {
 
 func apply(t testing.TB, p *Prober, targets ...Target) {
 	t.Helper()
-	if err := p.Apply(targets); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, p.Apply(targets))
 }
 
 // An unchanged target keeps its request in flight and its counters.

@@ -60,9 +60,7 @@ func TestVerdict(t *testing.T) {
 				}
 				got += string(v.state[0])
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("states after %s (-want +got):\n%s", tt.events, diff)
-			}
+			equal(t, fmt.Sprintf("states after %s", tt.events), tt.want, got)
 		})
 	}
 }
@@ -76,9 +74,7 @@ func TestReadLook(t *testing.T) {
 	} {
 		got := look{tokens: map[string]float64{}}
 		_ = fakeClient{page: func() string { return page }}.Metrics(t.Context(), got.addLine)
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(look{})); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", page, diff)
-		}
+		equal(t, page, want, got, cmp.AllowUnexported(look{}))
 	}
 }
 
@@ -139,9 +135,7 @@ func TestStateOfAServerThatLetsProbesWait(t *testing.T) {
 					time.Sleep(interval)
 				}
 				stop()
-				if diff := cmp.Diff(tt.want, got); diff != "" {
-					t.Errorf("states (-want +got):\n%s", diff)
-				}
+				equal(t, "states", tt.want, got)
 			})
 		})
 	}

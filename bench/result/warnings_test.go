@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -193,9 +191,7 @@ func TestWarnings(t *testing.T) {
 			r.log.end(r.step, r.requests, r.stop)
 			r.log.records[len(r.log.records)-1].StepEnd.Dataset = r.count
 			s := stepOf(t, tt.opts, r.log)
-			if diff := cmp.Diff(tt.want, s.Warnings); diff != "" {
-				t.Errorf("warnings (-want +got):\n%s", diff)
-			}
+			equal(t, "warnings", tt.want, s.Warnings)
 		})
 	}
 }
@@ -212,7 +208,5 @@ func TestFailuresAreToldInTheirOwnWords(t *testing.T) {
 		requests[i].Trace.Failure = f
 	}
 	want := map[openai.Reason]string{openai.ReasonHTTP4xx: "status 404: page not found", openai.ReasonTLS: "certificate has expired"}
-	if diff := cmp.Diff(want, stepOf(t, Options{}, newMemlog("a").step(closed(1, 8), requests, false)).FailedAs); diff != "" {
-		t.Errorf("first failures (-want +got):\n%s", diff)
-	}
+	equal(t, "first failures", want, stepOf(t, Options{}, newMemlog("a").step(closed(1, 8), requests, false)).FailedAs)
 }

@@ -73,21 +73,13 @@ func TestSchema1(t *testing.T) {
 	run, records := everyKind()
 	dir := t.TempDir()
 	w, err := Create(dir, run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for _, rec := range records {
-		if err := w.Write(rec); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, w.Write(rec))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, w.Close())
 	written, err := os.ReadFile(filepath.Join(dir, FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	expositiontest.Golden(t, golden, string(written), *update)
 	got, damaged := readAll(t, golden)
 	if diff := cmp.Diff(append([]Record{{Run: &run}}, records...), got); diff != "" || damaged != 0 {
@@ -129,9 +121,7 @@ func TestWhatIsReadOfALog(t *testing.T) {
 func outcome(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), FileName)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(path, []byte(text), 0o600))
 	n := 0
 	damaged, err := Read(path, func(rec Record) error {
 		if rec.Run == nil && rec != (Record{}) {

@@ -110,9 +110,7 @@ func newTab(browser context.Context, t *testing.T, width int64, scheme string) *
 	t.Cleanup(cancel)
 	b := &tab{TB: t, Context: ctx}
 	b.do(chromedp.EmulateViewport(width, 900))
-	if err := chromedp.Listen(ctx, b.listen); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, chromedp.Listen(ctx, b.listen))
 	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
 	if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, media); err != nil {
 		t.Fatal(err)
@@ -136,18 +134,14 @@ func TestPageInBrowser(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.html")
 	r := timedSweep()
 	r.Steps = r.Steps[:2]
-	if err := os.WriteFile(file, []byte(renderedPage(t, r)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(file, []byte(renderedPage(t, r)), 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU)...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, chromedp.Do(ctx))
 	for _, width := range []int64{1400, 400} {
 		for _, scheme := range []string{"light", "dark"} {
 			t.Run(fmt.Sprint(width, scheme), func(t *testing.T) {

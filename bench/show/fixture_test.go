@@ -2,6 +2,7 @@ package show_test
 
 import (
 	"math"
+	"testing"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -165,4 +166,12 @@ func hostile() *result.Report {
 		}
 	}
 	return r
+}
+
+// noError ends the test where it could not go on.
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -41,9 +41,7 @@ func chartsOf(t *testing.T, r *result.Report) []charted {
 	_, text, _ := strings.Cut(renderedPage(t, r), `id="data">`)
 	text, _, _ = strings.Cut(text, "</script>")
 	var all []charted
-	if err := json.Unmarshal([]byte(text), &all); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal([]byte(text), &all))
 	return all
 }
 

@@ -32,9 +32,7 @@ func cacheHits(t *testing.T, folder string) (possible, told int) {
 		told += *u.CachedTokens
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return possible, told
 }
 
@@ -72,9 +70,7 @@ func TestCacheHits(t *testing.T) {
 	for range 2 { // of whole blocks, which are all there the second time: the last token is computed
 		fmt.Fprintln(&rows, `{"timestamp":120,"input_length":96,"output_length":2,"hash_ids":[1,2,9001,9002,9003,9004]}`)
 	}
-	if err := os.WriteFile(trace, []byte(rows.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(trace, []byte(rows.String()), 0o600))
 	chats := filepath.Join(t.TempDir(), "chats.jsonl")
 	var lines strings.Builder
 	for i := range 24 { // of three turns behind a system prompt that all share
@@ -84,9 +80,7 @@ func TestCacheHits(t *testing.T) {
 		}
 		fmt.Fprintln(&lines, "]}")
 	}
-	if err := os.WriteFile(chats, []byte(lines.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(chats, []byte(lines.String()), 0o600))
 	for name, tt := range map[string]struct {
 		line     string
 		possible int

@@ -68,9 +68,7 @@ func (b *bench) startThree(t *testing.T, length string, wrapper ...string) (thre
 		if rank == 2 && wrapper != nil {
 			cmd.Path, cmd.Args = wrapper[0], append(wrapper, append([]string{cmd.Path}, cmd.Args[1:]...)...)
 		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, cmd.Start())
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
 		three = append(three, cmd)
 	}

@@ -23,9 +23,7 @@ type served struct {
 func readServed(t *testing.T, url string) served {
 	t.Helper()
 	page, err := get(url + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	families := expositiontest.Families(t, page)
 	total := func(name string) (sum float64) {
 		for _, m := range families["vllm:"+name].GetMetric() {
@@ -55,9 +53,7 @@ func clientRequests(t *testing.T, folder string) []*runlog.Request {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return all
 }
 

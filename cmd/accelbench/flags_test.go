@@ -163,9 +163,7 @@ func TestLoadsOfVLLM(t *testing.T) {
 // Every flag of vllm bench serve is built, without effect, or refused in one line.
 func TestEveryFlagOfVLLM(t *testing.T) {
 	fixture, err := os.Open("testdata/vllm-flags.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer fixture.Close()
 	refused := map[string]bool{}
 	ignored := map[string]bool{}
