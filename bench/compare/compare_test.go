@@ -136,9 +136,7 @@ func TestGatesOfALevelThatWasNotRun(t *testing.T) {
 	c, err := Compare(sides, []Gate{gate})
 	noError(t, err)
 	worse, undecided := c.Check([]Gate{gate})
-	if diff := cmp.Diff([][]string{nil, {"64 users: not run on side after"}}, [][]string{worse, undecided}); diff != "" {
-		t.Errorf("worse, undecided (-want +got):\n%s", diff)
-	}
+	equal(t, "worse, undecided", [][]string{nil, {"64 users: not run on side after"}}, [][]string{worse, undecided})
 }
 
 func TestCompareRefuses(t *testing.T) {

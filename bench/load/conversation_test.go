@@ -181,14 +181,12 @@ func TestConversationsEnd(t *testing.T) {
 			6500 * time.Millisecond,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				begin := time.Now()
-				end, _, _ := talk(t, tt.step, chats(2, 4), &listener{fails: tt.fails}, tt.modelLength)
-				if diff := gocmp.Diff(tt.want, end); diff != "" || time.Since(begin) != tt.took {
-					t.Errorf("took %s, want %s\n%s", time.Since(begin), tt.took, diff)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			begin := time.Now()
+			end, _, _ := talk(t, tt.step, chats(2, 4), &listener{fails: tt.fails}, tt.modelLength)
+			if diff := gocmp.Diff(tt.want, end); diff != "" || time.Since(begin) != tt.took {
+				t.Errorf("took %s, want %s\n%s", time.Since(begin), tt.took, diff)
+			}
 		})
 	}
 }
@@ -220,9 +218,7 @@ func TestSharedBehindReasoning(t *testing.T) {
 		for _, q := range all {
 			shared = append(shared, q.SharedTokens)
 		}
-		if diff := gocmp.Diff([]int{0, 200, 400}, shared); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, "tokens shared", []int{0, 200, 400}, shared)
 	})
 }
 
@@ -241,13 +237,11 @@ func TestReasoningTakesNoRoom(t *testing.T) {
 		"a small part":          {&listener{reasoning: 1}, 6},
 		"hidden, but counted":   {&listener{counted: 100}, 6},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				_, all, _ := talk(t, runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1, Requests: 1}, chats(1, 8), tt.l, 2000)
-				if len(all) != tt.want {
-					t.Errorf("%d turns were sent, want %d", len(all), tt.want)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			_, all, _ := talk(t, runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1, Requests: 1}, chats(1, 8), tt.l, 2000)
+			if len(all) != tt.want {
+				t.Errorf("%d turns were sent, want %d", len(all), tt.want)
+			}
 		})
 	}
 }

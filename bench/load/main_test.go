@@ -3,9 +3,8 @@ package load
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {

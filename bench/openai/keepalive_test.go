@@ -84,27 +84,25 @@ func TestNotResentAfterAWait(t *testing.T) {
 		"after a second":            {time.Second, ReasonConnect},
 		"after a minute in a queue": {time.Minute, ReasonConnect},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var connections atomic.Int32
-				c := pipeClient(t, true, func(c net.Conn) {
-					say(c, keptAnswer, chunked(events(word, done)), "0\r\n\r\n")
-					if connections.Add(1) > 1 {
-						hold(c)
-						return
-					}
-					readRequest(c)
-					time.Sleep(tt.waited)
-				})
-				if tr := c.Stream(t.Context(), Request{}); tr.Failure != nil {
-					t.Fatal(tr.Failure)
+		inBubble(t, name, func(t *testing.T) {
+			var connections atomic.Int32
+			c := pipeClient(t, true, func(c net.Conn) {
+				say(c, keptAnswer, chunked(events(word, done)), "0\r\n\r\n")
+				if connections.Add(1) > 1 {
+					hold(c)
+					return
 				}
-				tr := c.Stream(t.Context(), Request{})
-				if reasonOf(tr.Failure) != tt.want || tr.Resent != (tt.want == "") || tr.End != tt.waited {
-					t.Errorf("failure %v after %v, want %q after %v; resent %v", tr.Failure, tr.End, tt.want, tt.waited, tr.Resent)
-				}
-				c.CloseIdleConnections()
+				readRequest(c)
+				time.Sleep(tt.waited)
 			})
+			if tr := c.Stream(t.Context(), Request{}); tr.Failure != nil {
+				t.Fatal(tr.Failure)
+			}
+			tr := c.Stream(t.Context(), Request{})
+			if reasonOf(tr.Failure) != tt.want || tr.Resent != (tt.want == "") || tr.End != tt.waited {
+				t.Errorf("failure %v after %v, want %q after %v; resent %v", tr.Failure, tr.End, tt.want, tt.waited, tr.Resent)
+			}
+			c.CloseIdleConnections()
 		})
 	}
 }

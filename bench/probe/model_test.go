@@ -83,11 +83,9 @@ func TestWhenModelIsAsked(t *testing.T) {
 		"learned at last": {"", &script{models: []any{failed, "m"}}, []string{"models", "models", "probe m", "probe m"}},
 		"the list broke":  {"", &script{probes: []openai.Reason{failed}, models: []any{"m", failed, "m"}}, []string{"models", "probe m", "models", "probe m", "probe m"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				play(t, makeTarget(t, func(s *Spec) { s.Model = tt.configured }), tt.script, 3)
-				equal(t, "asked", tt.want, tt.script.log)
-			})
+		inBubble(t, name, func(t *testing.T) {
+			play(t, makeTarget(t, func(s *Spec) { s.Model = tt.configured }), tt.script, 3)
+			equal(t, "asked", tt.want, tt.script.log)
 		})
 	}
 }
@@ -98,26 +96,24 @@ func TestSeriesBeforeModelIsKnown(t *testing.T) {
 		p, _ := fakeLoop(makeTarget(t, learned), fakeClient{})
 		equal(t, "series", map[string]float64{}, samples(t, p))
 	})
-	t.Run("known at last", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			s := &script{models: []any{openai.ReasonConnect, openai.ReasonConnect, "m"}}
-			p := play(t, makeTarget(t, learned), s, 3)
-			got := samples(t, p)
-			// What was counted stays; what was a state has gone.
-			want := map[string]float64{`requests_total{model="",target="a"}`: 2, `skipped_total{model="",target="a"}`: 0}
-			for _, r := range openai.Reasons() {
-				want[fmt.Sprintf(`failures_total{model="",reason=%q,target="a"}`, r)] = 0
-			}
-			want[`failures_total{model="",reason="connect",target="a"}`] = 2
-			equal(t, "series without a model", want, onlyModel(got, ""))
-			configured := samples(t, play(t, makeTarget(t, nil), &script{}, 1))
-			for _, all := range []map[string]float64{got, configured} {
-				delete(all, `last_success_timestamp_seconds{model="m",target="a"}`)
-			}
-			if diff := cmp.Diff(onlyModel(configured, "m"), onlyModel(got, "m")); diff != "" {
-				t.Errorf("series of a configured model, and of a learned one (-configured +learned):\n%s", diff)
-			}
-		})
+	inBubble(t, "known at last", func(t *testing.T) {
+		s := &script{models: []any{openai.ReasonConnect, openai.ReasonConnect, "m"}}
+		p := play(t, makeTarget(t, learned), s, 3)
+		got := samples(t, p)
+		// What was counted stays; what was a state has gone.
+		want := map[string]float64{`requests_total{model="",target="a"}`: 2, `skipped_total{model="",target="a"}`: 0}
+		for _, r := range openai.Reasons() {
+			want[fmt.Sprintf(`failures_total{model="",reason=%q,target="a"}`, r)] = 0
+		}
+		want[`failures_total{model="",reason="connect",target="a"}`] = 2
+		equal(t, "series without a model", want, onlyModel(got, ""))
+		configured := samples(t, play(t, makeTarget(t, nil), &script{}, 1))
+		for _, all := range []map[string]float64{got, configured} {
+			delete(all, `last_success_timestamp_seconds{model="m",target="a"}`)
+		}
+		if diff := cmp.Diff(onlyModel(configured, "m"), onlyModel(got, "m")); diff != "" {
+			t.Errorf("series of a configured model, and of a learned one (-configured +learned):\n%s", diff)
+		}
 	})
 }
 

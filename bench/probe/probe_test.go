@@ -2,19 +2,19 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-kit/log"
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"go.uber.org/goleak"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

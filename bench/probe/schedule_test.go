@@ -33,35 +33,33 @@ func TestScheduleDoesNotDrift(t *testing.T) {
 		"several of them":  {25 * time.Second, []sent{{0, 0}, {3, 3}}, 4},
 		"longer than that": {time.Hour, []sent{{0, 0}}, 5},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				target := makeTarget(t, func(s *Spec) { s.Interval = model.Duration(interval) })
-				var got []sent
-				var busy atomic.Int32
-				start := time.Now()
-				first := start.Add((&loop{target: target}).offset())
-				in := func(at time.Time) float64 { return float64(at.Sub(first)) / float64(interval) }
-				p, _ := fakeLoop(target, fakeClient{stream: func(ctx context.Context, r openai.Request) *openai.Trace {
-					if busy.Add(1) > 1 {
-						t.Error("two requests at once")
-					}
-					defer busy.Add(-1)
-					got = append(got, sent{in(r.Planned), in(time.Now())})
-					select {
-					case <-time.After(tt.took):
-						return goodTrace(r)
-					case <-ctx.Done():
-						return failedTrace(r, openai.ReasonCanceled)
-					}
-				}})
-				stop := running(t, p)
-				time.Sleep(time.Until(first.Add(5*interval + interval/2)))
-				stop()
-				equal(t, "requests", tt.want, got)
-				if got := samples(t, p)[`skipped_total{model="m",target="a"}`]; got != tt.skipped {
-					t.Errorf("%v skipped, want %v", got, tt.skipped)
+		inBubble(t, name, func(t *testing.T) {
+			target := makeTarget(t, func(s *Spec) { s.Interval = model.Duration(interval) })
+			var got []sent
+			var busy atomic.Int32
+			start := time.Now()
+			first := start.Add((&loop{target: target}).offset())
+			in := func(at time.Time) float64 { return float64(at.Sub(first)) / float64(interval) }
+			p, _ := fakeLoop(target, fakeClient{stream: func(ctx context.Context, r openai.Request) *openai.Trace {
+				if busy.Add(1) > 1 {
+					t.Error("two requests at once")
 				}
-			})
+				defer busy.Add(-1)
+				got = append(got, sent{in(r.Planned), in(time.Now())})
+				select {
+				case <-time.After(tt.took):
+					return goodTrace(r)
+				case <-ctx.Done():
+					return failedTrace(r, openai.ReasonCanceled)
+				}
+			}})
+			stop := running(t, p)
+			time.Sleep(time.Until(first.Add(5*interval + interval/2)))
+			stop()
+			equal(t, "requests", tt.want, got)
+			if got := samples(t, p)[`skipped_total{model="m",target="a"}`]; got != tt.skipped {
+				t.Errorf("%v skipped, want %v", got, tt.skipped)
+			}
 		})
 	}
 }

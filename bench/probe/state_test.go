@@ -99,44 +99,47 @@ func TestStateOfAServerThatLetsProbesWait(t *testing.T) {
 		"a slow page":        {timeout: 10 * time.Second, page: queue, slow: 8 * time.Second, want: "oobbb"},
 		"a long answer":      {timeout: 100 * time.Second, page: hang, text: true, want: "oooooooo"}, // which shows that it works
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				target := makeTarget(t, func(s *Spec) { s.Interval, s.Timeout = model.Duration(interval), model.Duration(tt.timeout) })
-				start, requests := time.Now(), 0
-				c := fakeClient{stream: func(ctx context.Context, r openai.Request) *openai.Trace {
-					if requests++; requests == 1 {
+		inBubble(t, name, func(t *testing.T) {
+			target := makeTarget(t, func(s *Spec) { s.Interval, s.Timeout = model.Duration(interval), model.Duration(tt.timeout) })
+			start, requests := time.Now(), 0
+			c := fakeClient{stream: func(ctx context.Context, r openai.Request) *openai.Trace {
+				if requests++; requests == 1 {
+					return goodTrace(r)
+				}
+				if tt.text {
+					r.FirstText()
+				}
+				select {
+				case <-time.After(r.Timeout):
+					if tt.text {
 						return goodTrace(r)
 					}
-					if tt.text {
-						r.FirstText()
-					}
-					select {
-					case <-time.After(r.Timeout):
-						if tt.text {
-							return goodTrace(r)
-						}
-						return failedTrace(r, openai.ReasonTimeoutFirstToken)
-					case <-ctx.Done():
-						return failedTrace(r, openai.ReasonCanceled)
-					}
-				}}
-				if tt.page != "" {
-					c.page = func() string {
-						time.Sleep(tt.slow)
-						return fmt.Sprintf(tt.page, int(time.Since(start).Seconds()))
-					}
+					return failedTrace(r, openai.ReasonTimeoutFirstToken)
+				case <-ctx.Done():
+					return failedTrace(r, openai.ReasonCanceled)
 				}
-				p, l := fakeLoop(target, c)
-				stop := running(t, p)
-				time.Sleep(l.offset() + interval*3/4)
-				got := ""
-				for range tt.want {
-					got += string(p.Statuses()[0].State[0])
-					time.Sleep(interval)
+			}}
+			if tt.page != "" {
+				c.page = func() string {
+					time.Sleep(tt.slow)
+					return fmt.Sprintf(tt.page, int(time.Since(start).Seconds()))
 				}
-				stop()
-				equal(t, "states", tt.want, got)
-			})
+			}
+			p, l := fakeLoop(target, c)
+			stop := running(t, p)
+			time.Sleep(l.offset() + interval*3/4)
+			got := ""
+			for range tt.want {
+				got += string(p.Statuses()[0].State[0])
+				time.Sleep(interval)
+			}
+			stop()
+			equal(t, "states", tt.want, got)
 		})
 	}
+}
+
+// inBubble runs a subtest on synctest's clock.
+func inBubble(t *testing.T, name string, f func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }

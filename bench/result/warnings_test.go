@@ -38,6 +38,10 @@ func TestWarnings(t *testing.T) {
 			}
 		}
 	}
+	delayed := func(r *run) {
+		paced(0)(r)
+		each(func(_ int, t *openai.Trace) { t.Planned = t.Planned.Add(-4 * time.Millisecond) })(r)
+	}
 	for name, tt := range map[string]struct {
 		opts   Options
 		change func(*run)
@@ -106,22 +110,10 @@ func TestWarnings(t *testing.T) {
 				"The load generator was the limit: it sent requests 3990.0 ms late on the mean. Give it more cores, or use more machines.",
 			},
 		},
-		"a delay that is no fair part of the gap between requests": {
-			change: func(r *run) {
-				paced(0)(r)
-				for i := range r.requests {
-					t := &r.requests[i].Trace
-					t.Planned = t.Planned.Add(-4 * time.Millisecond)
-				}
-			},
-		},
+		"a delay that is no fair part of the gap between requests": {change: delayed},
 		"a delay beside an objective of TPOT": {
 			change: func(r *run) {
-				paced(0)(r)
-				for i := range r.requests {
-					t := &r.requests[i].Trace
-					t.Planned = t.Planned.Add(-4 * time.Millisecond)
-				}
+				delayed(r)
 				r.log.run.Capacity = &runlog.Capacity{Objectives: []openai.Objective{{Measure: TPOT, Percentile: 90, Limit: 0.05}}}
 			},
 		},
