@@ -187,12 +187,10 @@ func TestWarnings(t *testing.T) {
 		{"a burst sent faster", burst(4e5), burst(2e5), ""},
 		{"other rate", open(4, 40), open(3, 40), "not alike: 4 and 3 requests a second were sent"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			base, side := users(100, tt.base), users(100, tt.side)
-			got := strings.Join(warnings([]*result.Step{&base}, []*result.Step{&side}), "\n")
-			if !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" || strings.Contains(got, "\n") {
-				t.Errorf("warnings:\n%s\nwant: %s", got, tt.want)
-			}
-		})
+		base, side := users(100, tt.base), users(100, tt.side)
+		got := strings.Join(warnings([]*result.Step{&base}, []*result.Step{&side}), "\n")
+		if !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" || strings.Contains(got, "\n") {
+			t.Errorf("%s: warnings:\n%s\nwant: %s", tt.name, got, tt.want)
+		}
 	}
 }

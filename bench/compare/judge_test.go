@@ -33,10 +33,8 @@ func TestVerdicts(t *testing.T) {
 		{"three and five", []float64{1, 2, 3}, five(10), throughput, "better: +500.0 % (p=0.036)"},
 		{"one-sided", nil, five(10), throughput, "not measured on both"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := judge(tt.base, [][]float64{tt.side}, tt.column)[0].text(tt.column.Unit); got != tt.want {
-				t.Errorf("got  %s\nwant %s", got, tt.want)
-			}
-		})
+		if got := judge(tt.base, [][]float64{tt.side}, tt.column)[0].text(tt.column.Unit); got != tt.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", tt.name, got, tt.want)
+		}
 	}
 }

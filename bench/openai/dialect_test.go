@@ -142,8 +142,6 @@ func dialects() map[string]struct {
 
 func TestDialects(t *testing.T) {
 	for name, tt := range dialects() {
-		t.Run(name, func(t *testing.T) {
-			equal(t, "outcome", tt.want, outcomeOf(read(t, io.EOF, piece{tt.body, ms(1)})))
-		})
+		equal(t, name, tt.want, outcomeOf(read(t, io.EOF, piece{tt.body, ms(1)})))
 	}
 }

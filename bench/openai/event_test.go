@@ -52,12 +52,10 @@ func TestParseEvent(t *testing.T) {
 			none,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			got, ok := parseEvent([]byte(tt.json))
-			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(event{}), cmpopts.IgnoreFields(event{}, "usage", "delta", "from", "to")); diff != "" || !ok {
-				t.Errorf("read: %v, event (-want +got):\n%s", ok, diff)
-			}
-		})
+		got, ok := parseEvent([]byte(tt.json))
+		if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(event{}), cmpopts.IgnoreFields(event{}, "usage", "delta", "from", "to")); diff != "" || !ok {
+			t.Errorf("%s: read: %v, event (-want +got):\n%s", name, ok, diff)
+		}
 	}
 }
 

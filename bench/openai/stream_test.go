@@ -141,11 +141,9 @@ func TestCutConnection(t *testing.T) {
 		"after the engine gave up":      {events(word, finished("abort")), ReasonStreamError},
 		"half a line of something":      {events(word) + "<", ReasonTruncated},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if f := read(t, io.ErrUnexpectedEOF, piece{tt.body, ms(1)}).Failure; reasonOf(f) != tt.want {
-				t.Errorf("failure %v, want %q", f, tt.want)
-			}
-		})
+		if f := read(t, io.ErrUnexpectedEOF, piece{tt.body, ms(1)}).Failure; reasonOf(f) != tt.want {
+			t.Errorf("%s: failure %v, want %q", name, f, tt.want)
+		}
 	}
 }
 
@@ -200,10 +198,8 @@ func TestCaps(t *testing.T) {
 		"nothing after the end":     {events(word, done) + comments + comments, ""},
 		"a longer body":             {comments + events(word) + comments, ReasonProtocol},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if f := read(t, io.EOF, piece{tt.body, ms(1)}).Failure; reasonOf(f) != tt.want {
-				t.Errorf("failure %v, want %q", f, tt.want)
-			}
-		})
+		if f := read(t, io.EOF, piece{tt.body, ms(1)}).Failure; reasonOf(f) != tt.want {
+			t.Errorf("%s: failure %v, want %q", name, f, tt.want)
+		}
 	}
 }

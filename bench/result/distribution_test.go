@@ -26,9 +26,7 @@ func TestDistribution(t *testing.T) {
 			Percentiles: []Percentile{{P: 25, Value: 1.75}, {P: 50, Value: 2.5}, {P: 99, Value: 3.97}},
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			equal(t, "distribution", tt.want, newDistribution(tt.samples, []float64{25, 50, 99}, perSecond), figuresOnly)
-		})
+		equal(t, name, tt.want, newDistribution(tt.samples, []float64{25, 50, 99}, perSecond), figuresOnly)
 	}
 }
 

@@ -109,11 +109,9 @@ func TestWhatIsReadOfALog(t *testing.T) {
 		{"a damaged first line", `{"run":{"schema":1,"gomaxprocs":"2"}}` + "\n" + request(0), "line 1: it does not say what was run: json: cannot unmarshal string into Go struct field Run.run.gomaxprocs of type int"},
 		{"later schema", `{"run":{"schema":2,"id":7}}`, "it was written by a later version (schema 2, this one reads 1): use that version"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			if got := outcome(t, tc.text); got != tc.want {
-				t.Errorf("got  %s\nwant %s", got, tc.want)
-			}
-		})
+		if got := outcome(t, tc.text); got != tc.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", tc.name, got, tc.want)
+		}
 	}
 }
 

@@ -57,9 +57,7 @@ func (b *tab) listen(event any) {
 
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
-	if err := chromedp.Do(b, steps...); err != nil {
-		b.Fatal(err)
-	}
+	noError(b.TB, chromedp.Do(b, steps...))
 }
 
 // text is the value of a script, in which chart(TITLE) is the first chart over time of such a title.
@@ -192,12 +190,8 @@ func lookAt(b *tab, url string, width int64, scheme string) {
 
 	if folder := os.Getenv("E2E_REPORT"); folder != "" { // for a person to look at
 		picture, err := chromedp.Run(b, chromedp.FullScreenshot(100))
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("report-%d-%s.png", width, scheme)), picture, 0o644); err != nil {
-			b.Fatal(err)
-		}
+		noError(b.TB, err)
+		noError(b.TB, os.WriteFile(filepath.Join(folder, fmt.Sprintf("report-%d-%s.png", width, scheme)), picture, 0o644))
 	}
 	if scheme == "dark" && width == 400 { // on paper it is light and wider, and then as before
 		pdf, err := chromedp.Run(b, chromedp.PrintToPDF())

@@ -16,23 +16,32 @@ import (
 // block is how many tokens a block of the stand-in's cache has.
 const block = 16
 
+// requestsOf are those in the log of a run.
+func requestsOf(t *testing.T, folder string) []*runlog.Request {
+	t.Helper()
+	var all []*runlog.Request
+	_, err := runlog.Read(filepath.Join(folder, runlog.FileName), func(r runlog.Record) error {
+		if r.Request != nil {
+			all = append(all, r.Request)
+		}
+		return nil
+	})
+	noError(t, err)
+	return all
+}
+
 // cacheHits are the tokens of prompts that a cache could have served, and those that the
 // server reported, added up from a log.
 func cacheHits(t *testing.T, folder string) (possible, told int) {
 	t.Helper()
-	_, err := runlog.Read(filepath.Join(folder, runlog.FileName), func(r runlog.Record) error {
-		if r.Request == nil {
-			return nil
-		}
-		u := r.Request.Trace.Usage
+	for _, r := range requestsOf(t, folder) {
+		u := r.Trace.Usage
 		if u == nil || u.CachedTokens == nil {
-			return fmt.Errorf("request %d has no usage of the cache: %+v", r.Request.Seq, r.Request.Trace)
+			t.Fatalf("request %d has no usage of the cache: %+v", r.Seq, r.Trace)
 		}
-		possible += min(r.Request.SharedTokens, u.PromptTokens-1) / block * block
+		possible += min(r.SharedTokens, u.PromptTokens-1) / block * block
 		told += *u.CachedTokens
-		return nil
-	})
-	noError(t, err)
+	}
 	return possible, told
 }
 
