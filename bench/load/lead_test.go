@@ -166,13 +166,8 @@ func requests(t *testing.T, folder string) (all []*runlog.Request) {
 	logs, err := runlog.Find(folder)
 	noError(t, err)
 	for _, log := range logs {
-		_, err := runlog.Read(log, func(r runlog.Record) error {
-			if r.Request != nil {
-				all = append(all, r.Request)
-			}
-			return nil
-		})
-		noError(t, err)
+		_, _, more := kinds(t, filepath.Dir(log))
+		all = append(all, more...)
 	}
 	slices.SortFunc(all, func(a, b *runlog.Request) int { return a.Seq - b.Seq })
 	return all

@@ -124,24 +124,32 @@ func usage(prompt, completion string) string {
 	return `"usage":{"prompt_tokens":` + prompt + `,"completion_tokens":` + completion + `}`
 }
 
-// A connection that dies leaves nothing that counts but an end mark or an
-// error that is in already.
-func TestCutConnection(t *testing.T) {
+// A connection that dies leaves nothing that counts but an end mark or an error that is in already. Lines and bodies
+// have caps.
+func TestEndsOfStreams(t *testing.T) {
+	died := io.ErrUnexpectedEOF
+	long := func(n int) string { return ": " + strings.Repeat("x", n-2) }
+	comments := strings.Repeat(long(999)+"\n", maxBody/1000)
 	for name, tt := range map[string]struct {
+		end  error
 		body string
 		want Reason
 	}{
-		"nothing":                       {"", ReasonTruncated},
-		"text":                          {events(word), ReasonTruncated},
-		"finished but for the end mark": {events(word, stop), ReasonTruncated},
-		"end mark":                      {events(word, done), ""},
-		"end mark without a blank line": {events(word) + "data: [DONE]\n", ""},
-		"error without a blank line":    {events(word) + "data: {\"error\":{}}\n", ReasonStreamError},
-		"half an event":                 {events(word) + "data: {", ReasonTruncated},
-		"after the engine gave up":      {events(word, finished("abort")), ReasonStreamError},
-		"half a line of something":      {events(word) + "<", ReasonTruncated},
+		"nothing":                       {died, "", ReasonTruncated},
+		"text":                          {died, events(word), ReasonTruncated},
+		"finished but for the end mark": {died, events(word, stop), ReasonTruncated},
+		"end mark":                      {died, events(word, done), ""},
+		"end mark without a blank line": {died, events(word) + "data: [DONE]\n", ""},
+		"error without a blank line":    {died, events(word) + "data: {\"error\":{}}\n", ReasonStreamError},
+		"half an event":                 {died, events(word) + "data: {", ReasonTruncated},
+		"after the engine gave up":      {died, events(word, finished("abort")), ReasonStreamError},
+		"half a line of something":      {died, events(word) + "<", ReasonTruncated},
+		"a long line":                   {io.EOF, long(maxLine-2) + "\n" + events(word, done), ""},
+		"a longer line, unfinished":     {io.EOF, long(maxLine + 1), ReasonProtocol},
+		"nothing after the end":         {io.EOF, events(word, done) + comments + comments, ""},
+		"a longer body":                 {io.EOF, comments + events(word) + comments, ReasonProtocol},
 	} {
-		if f := read(t, io.ErrUnexpectedEOF, piece{tt.body, ms(1)}).Failure; reasonOf(f) != tt.want {
+		if f := read(t, tt.end, piece{tt.body, ms(1)}).Failure; reasonOf(f) != tt.want {
 			t.Errorf("%s: failure %v, want %q", name, f, tt.want)
 		}
 	}
@@ -183,23 +191,5 @@ func TestInstantsOfTheKernel(t *testing.T) {
 			got := Trace{Clock: tr.Clock, FirstEvent: tr.FirstEvent, Chunks: tr.Chunks}
 			equal(t, "trace", tt.want, got)
 		})
-	}
-}
-
-func TestCaps(t *testing.T) {
-	long := func(n int) string { return ": " + strings.Repeat("x", n-2) }
-	comments := strings.Repeat(long(999)+"\n", maxBody/1000)
-	for name, tt := range map[string]struct {
-		body string
-		want Reason
-	}{
-		"a long line":               {long(maxLine-2) + "\n" + events(word, done), ""},
-		"a longer line, unfinished": {long(maxLine + 1), ReasonProtocol},
-		"nothing after the end":     {events(word, done) + comments + comments, ""},
-		"a longer body":             {comments + events(word) + comments, ReasonProtocol},
-	} {
-		if f := read(t, io.EOF, piece{tt.body, ms(1)}).Failure; reasonOf(f) != tt.want {
-			t.Errorf("%s: failure %v, want %q", name, f, tt.want)
-		}
 	}
 }
