@@ -123,9 +123,7 @@ func TestCollectIsBounded(t *testing.T) {
 func written(t *testing.T, folder string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, err)
 	var all strings.Builder
 	for _, name := range files {
 		all.WriteString(programtest.Read(t, name))

@@ -3,6 +3,7 @@ package capacity
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -27,9 +28,7 @@ func searched(t *testing.T, r *runlog.Capacity, run func(level float64, n int) V
 		levels = append(levels, level)
 		return run(level, len(levels)-1), nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return newResult(r, tried), levels
 }
 
@@ -70,12 +69,8 @@ func TestKnownAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, levels := searched(t, tt.r, carries(tt.most))
-			if diff := cmp.Diff(tt.want, *got, ignoreLevels); diff != "" {
-				t.Errorf("answer (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tt.levels, levels); diff != "" {
-				t.Errorf("levels (-want +got):\n%s", diff)
-			}
+			equal(t, "answer", tt.want, *got, ignoreLevels)
+			equal(t, "levels", tt.levels, levels)
 		})
 	}
 }
@@ -130,9 +125,7 @@ func TestVoid(t *testing.T) {
 			}
 			return carries(100)(level, n)
 		})
-		if diff := cmp.Diff(tt.want, *got, ignoreLevels); diff != "" {
-			t.Errorf("%s, after %v (-want +got):\n%s", name, levels, diff)
-		}
+		equal(t, fmt.Sprintf("%s, after %v", name, levels), tt.want, *got, ignoreLevels)
 	}
 }
 

@@ -124,6 +124,8 @@ func truth(n, users int, rate float64, measure openai.Measure, p float64) (value
 
 // endpoint is the batch as a load sees it, in virtual time.
 type endpoint struct {
+	load.Endpoint // nil: nobody has texts counted
+
 	mu    sync.Mutex
 	batch *batch
 	start time.Time
@@ -174,14 +176,6 @@ func (e *endpoint) Models(context.Context) ([]openai.Model, *openai.Failure) {
 	return []openai.Model{{ID: "qwen2.5"}}, nil
 }
 
-func (e *endpoint) Tokenize(context.Context, string, string) ([]int32, *openai.Failure) {
-	return nil, &openai.Failure{Reason: openai.ReasonHTTP4xx}
-}
-
-func (e *endpoint) TokenizeChat(context.Context, string, []openai.Message) ([]int32, *openai.Failure) {
-	return nil, &openai.Failure{Reason: openai.ReasonHTTP4xx}
-}
-
 func (e *endpoint) LastReceived() time.Time { return time.Now() }
 
 // found is the answer of a search against the batch, with the defaults of accelbench capacity.
@@ -203,9 +197,7 @@ func found(t *testing.T, variable string, from, to float64, objective openai.Obj
 			Dataset: dataset.Config{Kind: dataset.Random, TokenIDs: true, InputLen: 1, OutputLen: 1},
 		}
 		session, err := load.Open(ctx, cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		most := runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: to}
 		if variable == runlog.VariableConcurrency {
 			most = runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: int(to), RampUp: time.Duration(to) * 20 * time.Millisecond}
@@ -213,21 +205,15 @@ func found(t *testing.T, variable string, from, to float64, objective openai.Obj
 		f := Finder{Search: search, Most: most, Put: session.Step, Progress: func(s *result.Step, j Judgement) {
 			t.Logf("%s: %d requests, %v: %+v %s", s.Label.Long, s.Account.Attempted, s.Objectives[0].Value, j, s.NotSteady)
 		}}
-		if err := f.Run(ctx); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, f.Run(ctx))
 		ended, err := session.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		requests, took = ended.Attempted, time.Since(e.start)
 		cancel()
 		running.Wait()
 	})
 	r, err := result.Read(result.Options{}, filepath.Join(folder, "run"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return FromReport(r), requests, took
 }
 

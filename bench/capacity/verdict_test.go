@@ -64,9 +64,7 @@ func TestStepVerdict(t *testing.T) {
 		"no figure, but failures":      {searchedStep(8, 0, func(s *result.Step) { s.Objectives[0].Value = result.Value(math.NaN()) }, failing(1)), Missed, ""},
 	} {
 		search := &runlog.Capacity{Precision: 0.05}
-		if diff := cmp.Diff(Judgement{Verdict: tt.want, Why: tt.why}, Judge(&tt.step, search)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		equal(t, name, Judgement{Verdict: tt.want, Why: tt.why}, Judge(&tt.step, search))
 	}
 }
 
@@ -109,5 +107,21 @@ func TestCapacityOfSteps(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// noError ends the test where it could not go on.
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// equal fails the test where two values differ.
+func equal(t *testing.T, what string, want, got any, opts ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, opts...); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }

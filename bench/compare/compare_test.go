@@ -20,9 +20,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func compared(t *testing.T, sides []Side, notes ...string) *Comparison {
 	t.Helper()
 	c, err := Compare(sides, nil, notes...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return c
 }
 
@@ -50,9 +48,7 @@ func TestGolden(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
-			if err := c.Text(&got); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, c.Text(&got))
 			expositiontest.Golden(t, "testdata/"+name+".golden.txt", got.String(), *update)
 		})
 	}
@@ -61,13 +57,9 @@ func TestGolden(t *testing.T) {
 // A reader of the JSON finds every run's value, and no figure that is none.
 func TestJSONHoldsEveryRun(t *testing.T) {
 	text, err := json.Marshal(compared(t, interleaved()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	var read Comparison
-	if err := json.Unmarshal(text, &read); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal(text, &read))
 	row := find(t, &read, "8 users", "node0", "ttft_p50")
 	if len(row.Base.Values) != 5 || len(row.Side.Values) != 5 || !(row.P > 0) {
 		t.Errorf("row %+v", row)
@@ -135,36 +127,29 @@ func TestSteadyOnlyWhenAllAre(t *testing.T) {
 // A level that one side did not come to, as its server died before, does not pass.
 func TestGatesOfALevelThatWasNotRun(t *testing.T) {
 	gate, err := ParseGate("ttft:p99>5%")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	sides := []Side{{Name: "before"}, {Name: "after"}}
 	for range 5 {
 		sides[0].Reports = append(sides[0].Reports, oneReport(users(8), users(64)))
 		sides[1].Reports = append(sides[1].Reports, oneReport(users(8)))
 	}
 	c, err := Compare(sides, []Gate{gate})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	worse, undecided := c.Check([]Gate{gate})
-	if diff := cmp.Diff([][]string{nil, {"64 users: not run on side after"}}, [][]string{worse, undecided}); diff != "" {
-		t.Errorf("worse, undecided (-want +got):\n%s", diff)
-	}
+	equal(t, "worse, undecided", [][]string{nil, {"64 users: not run on side after"}}, [][]string{worse, undecided})
 }
 
 func TestCompareRefuses(t *testing.T) {
 	good := func(name string, n int) Side {
 		return Side{Name: name, Reports: []*result.Report{oneReport(users(n))}}
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		sides []Side
 		want  string
 	}{
 		{[]Side{good("a", 8)}, "two sides or more"},
 		{[]Side{good("a", 8), good("b", 16)}, "no side ran a load that the first side ran"},
-	}
-	for _, tt := range tests {
+	} {
 		if _, err := Compare(tt.sides, nil); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("Compare: %v, want … %s …", err, tt.want)
 		}
@@ -186,7 +171,7 @@ func TestWarnings(t *testing.T) {
 	length := func(key result.Key, mean float64) func(*result.Step) {
 		return func(s *result.Step) { s.Whole.Distributions[key] = result.Distribution{Count: 1000, Mean: mean} }
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name       string
 		base, side func(*result.Step)
 		want       string // nothing for no warning
@@ -201,14 +186,11 @@ func TestWarnings(t *testing.T) {
 		{"other latency of an open loop", open(4, 40), open(4, 20), ""},
 		{"a burst sent faster", burst(4e5), burst(2e5), ""},
 		{"other rate", open(4, 40), open(3, 40), "not alike: 4 and 3 requests a second were sent"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			base, side := users(100, tt.base), users(100, tt.side)
-			got := strings.Join(warnings([]*result.Step{&base}, []*result.Step{&side}), "\n")
-			if !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" || strings.Contains(got, "\n") {
-				t.Errorf("warnings:\n%s\nwant: %s", got, tt.want)
-			}
-		})
+	} {
+		base, side := users(100, tt.base), users(100, tt.side)
+		got := strings.Join(warnings([]*result.Step{&base}, []*result.Step{&side}), "\n")
+		if !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" || strings.Contains(got, "\n") {
+			t.Errorf("%s: warnings:\n%s\nwant: %s", tt.name, got, tt.want)
+		}
 	}
 }

@@ -14,7 +14,7 @@ var (
 
 func TestVerdicts(t *testing.T) {
 	five := func(from float64) []float64 { return []float64{from, from + 1, from + 2, from + 3, from + 4} }
-	tests := []struct {
+	for _, tt := range []struct {
 		name       string
 		base, side []float64
 		column     show.Column
@@ -32,12 +32,9 @@ func TestVerdicts(t *testing.T) {
 		{"three", []float64{1, 2, 3}, []float64{7, 8, 9}, throughput, "too few runs: +300.0 %"},
 		{"three and five", []float64{1, 2, 3}, five(10), throughput, "better: +500.0 % (p=0.036)"},
 		{"one-sided", nil, five(10), throughput, "not measured on both"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := judge(tt.base, [][]float64{tt.side}, tt.column)[0].text(tt.column.Unit); got != tt.want {
-				t.Errorf("got  %s\nwant %s", got, tt.want)
-			}
-		})
+	} {
+		if got := judge(tt.base, [][]float64{tt.side}, tt.column)[0].text(tt.column.Unit); got != tt.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", tt.name, got, tt.want)
+		}
 	}
 }

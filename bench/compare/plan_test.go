@@ -20,9 +20,7 @@ import (
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -63,9 +61,7 @@ func TestTurnsInterleave(t *testing.T) {
 		got = append(got, turn.Folder)
 	}
 	want := []string{"a/1", "b/1", "c/1", "c/2", "b/2", "a/2", "a/3", "b/3", "c/3"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("turns (-want +got):\n%s", diff)
-	}
+	equal(t, "turns", want, got)
 }
 
 // The prefix goes where the mark stands, and nowhere else.
@@ -95,9 +91,7 @@ func TestSidesTakeTurns(t *testing.T) {
 	if notes, err := p.Run(t.Context()); err != nil || notes != nil {
 		t.Fatal(notes, err)
 	}
-	if diff := cmp.Diff([]string{"one 0", "two 0", "two 1", "one 1"}, p.turns); diff != "" {
-		t.Errorf("turns (-want +got):\n%s", diff)
-	}
+	equal(t, "turns", []string{"one 0", "two 0", "two 1", "one 1"}, p.turns)
 	if last := p.lines[len(p.lines)-1]; !strings.HasPrefix(last, "about ") || !strings.HasSuffix(last, " left") {
 		t.Errorf("the last line is %q", last)
 	}

@@ -100,9 +100,7 @@ func start(t *testing.T, args ...string) (*process.Child, string) {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "server.log")
 	p, err := startServer(process.NewSubreaper(), program(args...), log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	t.Cleanup(func() {
 		if err := stop(p, 0); err != nil {
 			t.Error(err)
@@ -122,9 +120,7 @@ func TestStopLetsAServerShutDown(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	p, log := start(t, "serve", file)
 	pid := waitFor(file)
-	if err := stop(p, 20*time.Second); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, stop(p, 20*time.Second))
 	text, err := os.ReadFile(log)
 	info, _ := os.Stat(log)
 	if err != nil || string(text) != "shut down in order\n" || lives(pid) || info.Mode().Perm() != 0o600 {
@@ -139,9 +135,7 @@ func TestStopLeavesNoWorker(t *testing.T) {
 	files := []string{filepath.Join(dir, "group"), filepath.Join(dir, "session"), filepath.Join(dir, "leader")}
 	p, _ := start(t, slices.Concat([]string{"workers"}, files)...)
 	waitFor(files[2])
-	if err := stop(p, 50*time.Millisecond); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, stop(p, 50*time.Millisecond))
 	for _, file := range files {
 		if pid := waitFor(file); pid == 0 || lives(pid) {
 			t.Errorf("%s: process %d still lives", filepath.Base(file), pid)

@@ -128,9 +128,7 @@ func TestConversationFiles(t *testing.T) {
 				t.Errorf("prompts (-want +got):\n%s", diff)
 			}
 			tt.count.SharedUnknown = tt.count.Prompts // nobody counts
-			if diff := cmp.Diff(tt.count, s.Count()); diff != "" {
-				t.Errorf("count (-want +got):\n%s", diff)
-			}
+			equal(t, "count", tt.count, s.Count())
 		})
 	}
 }

@@ -3,6 +3,7 @@ package dataset
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -117,15 +118,9 @@ func TestFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, tt.cfg)
 			got := take(t, s, len(tt.want)+1) // the file is begun again
-			if diff := cmp.Diff(tt.want, got[:len(tt.want)]); diff != "" {
-				t.Errorf("prompts (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tt.count, s.Count()); diff != "" {
-				t.Errorf("count (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(runlog.DatasetCount{}, s.Count()); diff != "" {
-				t.Errorf("count since (-want +got):\n%s", diff)
-			}
+			equal(t, "prompts", tt.want, got[:len(tt.want)])
+			equal(t, "count", tt.count, s.Count())
+			equal(t, "count since", runlog.DatasetCount{}, s.Count())
 		})
 	}
 }
@@ -291,12 +286,8 @@ func TestStepsOfConversations(t *testing.T) {
 			return all
 		}
 		verbatim := []string{"Be brief.", "One", "Be brief.", "Two", "Three"}
-		if diff := cmp.Diff([]string{"and Be brief.", "One", "and Be brief.", "Two", "and Three"}, said(2)); diff != "" {
-			t.Errorf("%s: step 2 (-want +got):\n%s", kind, diff)
-		}
-		if diff := cmp.Diff(verbatim, said(0)); diff != "" {
-			t.Errorf("%s: step 0, behind step 2 (-want +got):\n%s", kind, diff)
-		}
+		equal(t, fmt.Sprintf("%s: step 2", kind), []string{"and Be brief.", "One", "and Be brief.", "Two", "and Three"}, said(2))
+		equal(t, fmt.Sprintf("%s: step 0, behind step 2", kind), verbatim, said(0))
 	}
 }
 
@@ -317,9 +308,7 @@ func TestShareGPTIsCounted(t *testing.T) {
 	for _, p := range take(t, open(t, cfg), 3) {
 		got = append(got, [2]int{words(p.Text), p.MaxTokens})
 	}
-	if diff := cmp.Diff([][2]int{{4, 4}, {1024, 1024}, {5, 2043}}, got); diff != "" {
-		t.Errorf("words of questions and answers (-want +got):\n%s", diff)
-	}
+	equal(t, "words of questions and answers", [][2]int{{4, 4}, {1024, 1024}, {5, 2043}}, got)
 	cfg.Tokenizer = func(context.Context, string) (int, bool) { return 0, false }
 	s := open(t, cfg)
 	take(t, s, 2)
@@ -425,5 +414,13 @@ func TestSettings(t *testing.T) {
 		if _, err := readAndOpen(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", cfg, err, want)
 		}
+	}
+}
+
+// equal fails the test where two values differ.
+func equal(t *testing.T, what string, want, got any, opts ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, opts...); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }

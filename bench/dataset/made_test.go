@@ -102,9 +102,7 @@ func TestWordsOfOneToken(t *testing.T) {
 		}
 		got = OneTokenWords(ids)
 		slices.Reverse(got)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		equal(t, name, want, got)
 		if got := OneTokenWords(ids[:len(ids)-1]); got != nil {
 			t.Errorf("%s, cut: %v", name, got)
 		}
@@ -197,9 +195,7 @@ func TestTrace(t *testing.T) {
 	if _, err := s.Next(t.Context()); !errors.Is(err, io.EOF) {
 		t.Errorf("%v behind the end, want io.EOF again", err)
 	}
-	if diff := cmp.Diff(runlog.DatasetCount{Prompts: 4}, s.Count()); diff != "" {
-		t.Errorf("count (-want +got):\n%s", diff)
-	}
+	equal(t, "count", runlog.DatasetCount{Prompts: 4}, s.Count())
 	cfg.TokenIDs, cfg.OutputLen = false, 5
 	words := take(t, open(t, cfg), 2)
 	a, b := strings.Fields(words[0].Text), strings.Fields(words[1].Text)

@@ -102,9 +102,7 @@ func TestPublishedTraces(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" || !errors.Is(err, io.EOF) {
 				t.Errorf("error %v, requests (-want +got):\n%s", err, diff)
 			}
-			if diff := cmp.Diff(runlog.DatasetCount{Prompts: len(tt.want), Skipped: tt.skipped}, count); diff != "" {
-				t.Errorf("count (-want +got):\n%s", diff)
-			}
+			equal(t, "count", runlog.DatasetCount{Prompts: len(tt.want), Skipped: tt.skipped}, count)
 		})
 	}
 }
@@ -152,9 +150,7 @@ func TestCutTraces(t *testing.T) {
 				got = append(got, s.Count().Cut)
 			}
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("a trace that %s (-want +got):\n%s", name, diff)
-		}
+		equal(t, fmt.Sprintf("a trace that %s", name), tt.want, got)
 	}
 }
 
@@ -177,9 +173,7 @@ func TestBlocksByContents(t *testing.T) {
 		}
 		shared = append(shared, n)
 	}
-	if diff := cmp.Diff([]int{0, 0, 2, 1, 1}, shared); diff != "" {
-		t.Errorf("blocks that were sent before (-want +got):\n%s", diff)
-	}
+	equal(t, "blocks that were sent before", []int{0, 0, 2, 1, 1}, shared)
 }
 
 // TestUnreadableTraces: each is one line, and what came before it was given out.

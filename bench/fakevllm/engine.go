@@ -62,7 +62,7 @@ func newEngine(cfg Config) *engine {
 	e := &engine{cfg: cfg, fault: FaultNone, penalty: 1, kick: make(chan struct{}, 1), stopped: make(chan struct{})}
 	e.met = newMetrics(cfg, e.Load)
 	if cfg.CacheBlocks > 0 {
-		e.cache = newPrefixCache(cfg.BlockSize, cfg.CacheBlocks)
+		e.cache = &prefixCache{block: cfg.BlockSize, capacity: cfg.CacheBlocks, blocks: map[uint64]*list.Element{}, used: list.New()}
 	}
 	return e
 }
@@ -237,10 +237,6 @@ type prefixCache struct {
 	block, capacity int // tokens of a block, and blocks
 	blocks          map[uint64]*list.Element
 	used            *list.List // of hashes, the most recently used first
-}
-
-func newPrefixCache(block, capacity int) *prefixCache {
-	return &prefixCache{block: block, capacity: capacity, blocks: map[uint64]*list.Element{}, used: list.New()}
 }
 
 // take returns how many tokens of a prompt are held, in whole blocks from its start, and holds

@@ -124,9 +124,7 @@ func TestStepTimes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, err := New(plain())
-				if err != nil {
-					t.Fatal(err)
-				}
+				noError(t, err)
 				tc.change(s)
 				start := time.Now()
 				both := []*sequence{submitNew(s.engine, 5, 3), submitNew(s.engine, 5, 3)}

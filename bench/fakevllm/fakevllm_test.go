@@ -20,9 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func serve(t *testing.T, cfg Config) (*Server, *httptest.Server) {
 	t.Helper()
 	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	hs := httptest.NewServer(s.Handler())
 	ctx, cancel := context.WithCancel(context.Background())
 	go s.Run(ctx)
@@ -41,21 +39,15 @@ func quick() Config { return Config{Speed: 100} }
 func post(t *testing.T, url, body string, header ...string) (status int, answer string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
 	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return resp.StatusCode, string(b)
 }
 
@@ -166,5 +158,13 @@ func TestRefusals(t *testing.T) {
 		if status != tt.status || !strings.Contains(body, tt.says) {
 			t.Errorf("%s: status %d, want %d with %q: %s", name, status, tt.status, tt.says, body)
 		}
+	}
+}
+
+// noError ends the test where it could not go on.
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

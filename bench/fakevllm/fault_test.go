@@ -32,9 +32,7 @@ func TestFaults(t *testing.T) {
 				timeout = time.Second
 			}
 			client, err := openai.NewClient(openai.Config{BaseURL: hs.URL + "/fault/" + string(fault)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			defer client.CloseIdleConnections()
 			trace := client.Stream(t.Context(), openai.Request{
 				API: openai.Chat, Model: "qwen2.5", Prompt: "hi", MaxTokens: 12, IgnoreEOS: true, Timeout: timeout, IdleTimeout: 500 * time.Millisecond,

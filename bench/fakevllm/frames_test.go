@@ -28,9 +28,7 @@ func TestFrames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, err := openai.NewClient(openai.Config{BaseURL: hs.URL + "/fault/" + name})
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			defer client.CloseIdleConnections()
 			trace := client.Stream(t.Context(), openai.Request{Model: "qwen2.5", Prompt: "hi", Timeout: 20 * time.Second})
 			got := seen{chunks: len(trace.Chunks)}

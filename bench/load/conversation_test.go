@@ -131,9 +131,7 @@ func TestConversations(t *testing.T) {
 		}
 		// The system prompt of all but the first to be sent; then all but the last token of
 		// the prompt before and its answer.
-		if diff := gocmp.Diff(map[int]int{1: 3 * 8, 2: 4 * (205 - 1), 3: 4 * (405 - 1)}, shared); diff != "" {
-			t.Errorf("tokens shared by turn (-want +got):\n%s", diff)
-		}
+		equal(t, "tokens shared by turn", map[int]int{1: 3 * 8, 2: 4 * (205 - 1), 3: 4 * (405 - 1)}, shared)
 		last := l.asked[slices.IndexFunc(l.asked, func(j job) bool { return j.seq == 3 && len(j.prompt.Messages) == 6 })]
 		var said []string
 		for _, m := range last.prompt.Messages {
@@ -183,14 +181,12 @@ func TestConversationsEnd(t *testing.T) {
 			6500 * time.Millisecond,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				begin := time.Now()
-				end, _, _ := talk(t, tt.step, chats(2, 4), &listener{fails: tt.fails}, tt.modelLength)
-				if diff := gocmp.Diff(tt.want, end); diff != "" || time.Since(begin) != tt.took {
-					t.Errorf("took %s, want %s\n%s", time.Since(begin), tt.took, diff)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			begin := time.Now()
+			end, _, _ := talk(t, tt.step, chats(2, 4), &listener{fails: tt.fails}, tt.modelLength)
+			if diff := gocmp.Diff(tt.want, end); diff != "" || time.Since(begin) != tt.took {
+				t.Errorf("took %s, want %s\n%s", time.Since(begin), tt.took, diff)
+			}
 		})
 	}
 }
@@ -222,9 +218,7 @@ func TestSharedBehindReasoning(t *testing.T) {
 		for _, q := range all {
 			shared = append(shared, q.SharedTokens)
 		}
-		if diff := gocmp.Diff([]int{0, 200, 400}, shared); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, "tokens shared", []int{0, 200, 400}, shared)
 	})
 }
 
@@ -243,13 +237,11 @@ func TestReasoningTakesNoRoom(t *testing.T) {
 		"a small part":          {&listener{reasoning: 1}, 6},
 		"hidden, but counted":   {&listener{counted: 100}, 6},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				_, all, _ := talk(t, runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1, Requests: 1}, chats(1, 8), tt.l, 2000)
-				if len(all) != tt.want {
-					t.Errorf("%d turns were sent, want %d", len(all), tt.want)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			_, all, _ := talk(t, runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 1, Requests: 1}, chats(1, 8), tt.l, 2000)
+			if len(all) != tt.want {
+				t.Errorf("%d turns were sent, want %d", len(all), tt.want)
+			}
 		})
 	}
 }

@@ -15,8 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -308,8 +306,6 @@ func TestTextsAreCountedOnce(t *testing.T) {
 		if silent {
 			want = want[:1]
 		}
-		if diff := cmp.Diff(want, counts); diff != "" {
-			t.Errorf("a server that does not count: %t; how often each text is asked for (-want +got):\n%s", silent, diff)
-		}
+		equal(t, fmt.Sprintf("a server that does not count: %t; how often each text is asked for", silent), want, counts)
 	}
 }

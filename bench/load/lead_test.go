@@ -28,6 +28,8 @@ import (
 
 // paced is an endpoint whose answers have 283 tokens and take 20 s, and more under load, with what it was asked.
 type paced struct {
+	Endpoint // nil: nobody has texts counted
+
 	slower   time.Duration // a token, for each request in flight
 	mu       sync.Mutex
 	prompts  []string
@@ -40,9 +42,7 @@ func (p *paced) Stream(ctx context.Context, r openai.Request) *openai.Trace {
 	p.prompts = append(p.prompts, fmt.Sprint(r.Prompt, r.PromptTokens))
 	p.inFlight++
 	p.most = max(p.most, p.inFlight)
-	p.mu.Unlock()
 	const tokens = 283
-	p.mu.Lock()
 	gap := 70*time.Millisecond + p.slower*time.Duration(p.inFlight)
 	p.mu.Unlock()
 	t := &openai.Trace{RequestID: openai.NewRequestID(), Planned: r.Planned, Started: time.Now(), Usage: &openai.Usage{PromptTokens: 40, CompletionTokens: tokens}, Done: true, Finish: "stop"}
@@ -63,14 +63,6 @@ func (p *paced) Stream(ctx context.Context, r openai.Request) *openai.Trace {
 
 func (p *paced) Models(context.Context) ([]openai.Model, *openai.Failure) {
 	return []openai.Model{{ID: "qwen2.5"}}, nil
-}
-
-func (p *paced) Tokenize(context.Context, string, string) ([]int32, *openai.Failure) {
-	return nil, &openai.Failure{Reason: openai.ReasonHTTP4xx}
-}
-
-func (p *paced) TokenizeChat(context.Context, string, []openai.Message) ([]int32, *openai.Failure) {
-	return nil, &openai.Failure{Reason: openai.ReasonHTTP4xx}
 }
 
 func (p *paced) LastReceived() time.Time { return time.Now() }
@@ -169,25 +161,16 @@ func load500(step runlog.Step) Config {
 }
 
 // requests are those of all logs in a folder of results, by number.
-func requests(t *testing.T, folder string) (all []*runlog.Request, run runlog.Run) {
+func requests(t *testing.T, folder string) (all []*runlog.Request) {
 	t.Helper()
 	logs, err := runlog.Find(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for _, log := range logs {
-		_, err := runlog.Read(log, func(r runlog.Record) error {
-			if r.Request != nil {
-				all = append(all, r.Request)
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, _, more := kinds(t, filepath.Dir(log))
+		all = append(all, more...)
 	}
 	slices.SortFunc(all, func(a, b *runlog.Request) int { return a.Seq - b.Seq })
-	return all, run
+	return all
 }
 
 // Eight machines 5 ms away, each with a clock of its own, put on the load of one: the same prompts at the same instants
@@ -199,53 +182,49 @@ func TestManyMachinesAreOneLoad(t *testing.T) {
 		"2,000 users": {Arrival: runlog.ArrivalClosed, Concurrency: 2000, Requests: 4000, RampUp: 5 * time.Second},
 		"three users": {Arrival: runlog.ArrivalClosed, Concurrency: 3, Requests: 20},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				one, eight := fleet{t: t, lead: new(Lead)}, fleet{t: t, lead: new(Lead)}
-				one.run(load500(step), 1, nil)
-				eight.run(load500(step), 8, nil)
-				if err := errors.Join(append(one.errs, eight.errs...)...); err != nil {
-					t.Fatal(err)
+		inBubble(t, name, func(t *testing.T) {
+			one, eight := fleet{t: t, lead: new(Lead)}, fleet{t: t, lead: new(Lead)}
+			one.run(load500(step), 1, nil)
+			eight.run(load500(step), 8, nil)
+			noError(t, errors.Join(append(one.errs, eight.errs...)...))
+			slices.Sort(one.endpoint.prompts)
+			slices.Sort(eight.endpoint.prompts)
+			if !slices.Equal(one.endpoint.prompts, eight.endpoint.prompts) || one.endpoint.most != eight.endpoint.most {
+				t.Errorf("%d prompts, %d in flight; of one machine %d and %d, or others", len(eight.endpoint.prompts), eight.endpoint.most, len(one.endpoint.prompts), one.endpoint.most)
+			}
+			mine := requests(t, one.ended[0].Folder)
+			theirs := requests(t, eight.ended[0].Folder)
+			if len(mine) != len(theirs) || eight.ended[0].Attempted != len(mine) {
+				t.Fatalf("%d requests in the logs, %d attempted, want %d", len(theirs), eight.ended[0].Attempted, len(mine))
+			}
+			const apart = 20 * time.Millisecond // of two clocks that are read over 5 ms each way
+			for i, q := range theirs {
+				due, dueOfOne := q.Trace.Planned.Sub(theirs[0].Trace.Planned), mine[i].Trace.Planned.Sub(mine[0].Trace.Planned)
+				isOpen := step.Arrival != runlog.ArrivalClosed
+				if late := q.Trace.Started.Sub(q.Trace.Planned); q.Seq != i || late > time.Millisecond || isOpen && (due-dueOfOne).Abs() > apart {
+					t.Fatalf("request %d: number %d, due at %s and not %s, late by %s", i, q.Seq, due, dueOfOne, late)
 				}
-				slices.Sort(one.endpoint.prompts)
-				slices.Sort(eight.endpoint.prompts)
-				if !slices.Equal(one.endpoint.prompts, eight.endpoint.prompts) || one.endpoint.most != eight.endpoint.most {
-					t.Errorf("%d prompts, %d in flight; of one machine %d and %d, or others", len(eight.endpoint.prompts), eight.endpoint.most, len(one.endpoint.prompts), one.endpoint.most)
+			}
+			reportOfOne, errOfOne := result.Read(result.Options{}, one.ended[0].Folder)
+			report, err := result.Read(result.Options{}, eight.ended[0].Folder)
+			if err = errors.Join(err, errOfOne); err != nil {
+				t.Fatal(err)
+			}
+			a, b := report.Steps[0], reportOfOne.Steps[0]
+			if a.Label != b.Label || a.Machines != 8 || a.ClocksWithin <= 0 || a.ClocksWithin > 0.02 || a.Void != nil {
+				t.Errorf("step %s of %d machines, clocks within %v s, void %v", a.Label, a.Machines, a.ClocksWithin, a.Void)
+			}
+			if ks := float64(a.Checks.Arrivals); step.Rate > 0 && (ks < 0.01 || (ks-float64(b.Checks.Arrivals)) > 0.3) {
+				t.Errorf("the arrivals are as asked for with p=%v, of one machine %v", ks, b.Checks.Arrivals)
+			}
+			if ratio := a.Whole.OutputThroughput / b.Whole.OutputThroughput; ratio < 0.99 || ratio > 1.01 {
+				t.Errorf("%v tokens/s, of one machine %v", a.Whole.OutputThroughput, b.Whole.OutputThroughput)
+			}
+			for rank, ended := range eight.ended[1:] {
+				if _, err := os.Stat(ended.Folder); !errors.Is(err, os.ErrNotExist) {
+					t.Errorf("machine %d keeps its records, which the leader has: %v", rank+1, err)
 				}
-				mine, _ := requests(t, one.ended[0].Folder)
-				theirs, _ := requests(t, eight.ended[0].Folder)
-				if len(mine) != len(theirs) || eight.ended[0].Attempted != len(mine) {
-					t.Fatalf("%d requests in the logs, %d attempted, want %d", len(theirs), eight.ended[0].Attempted, len(mine))
-				}
-				const apart = 20 * time.Millisecond // of two clocks that are read over 5 ms each way
-				for i, q := range theirs {
-					due, dueOfOne := q.Trace.Planned.Sub(theirs[0].Trace.Planned), mine[i].Trace.Planned.Sub(mine[0].Trace.Planned)
-					isOpen := step.Arrival != runlog.ArrivalClosed
-					if late := q.Trace.Started.Sub(q.Trace.Planned); q.Seq != i || late > time.Millisecond || isOpen && (due-dueOfOne).Abs() > apart {
-						t.Fatalf("request %d: number %d, due at %s and not %s, late by %s", i, q.Seq, due, dueOfOne, late)
-					}
-				}
-				reportOfOne, errOfOne := result.Read(result.Options{}, one.ended[0].Folder)
-				report, err := result.Read(result.Options{}, eight.ended[0].Folder)
-				if err = errors.Join(err, errOfOne); err != nil {
-					t.Fatal(err)
-				}
-				a, b := report.Steps[0], reportOfOne.Steps[0]
-				if a.Label != b.Label || a.Machines != 8 || a.ClocksWithin <= 0 || a.ClocksWithin > 0.02 || a.Void != nil {
-					t.Errorf("step %s of %d machines, clocks within %v s, void %v", a.Label, a.Machines, a.ClocksWithin, a.Void)
-				}
-				if ks := float64(a.Checks.Arrivals); step.Rate > 0 && (ks < 0.01 || (ks-float64(b.Checks.Arrivals)) > 0.3) {
-					t.Errorf("the arrivals are as asked for with p=%v, of one machine %v", ks, b.Checks.Arrivals)
-				}
-				if ratio := a.Whole.OutputThroughput / b.Whole.OutputThroughput; ratio < 0.99 || ratio > 1.01 {
-					t.Errorf("%v tokens/s, of one machine %v", a.Whole.OutputThroughput, b.Whole.OutputThroughput)
-				}
-				for rank, ended := range eight.ended[1:] {
-					if _, err := os.Stat(ended.Folder); !errors.Is(err, os.ErrNotExist) {
-						t.Errorf("machine %d keeps its records, which the leader has: %v", rank+1, err)
-					}
-				}
-			})
+			}
 		})
 	}
 }
@@ -253,9 +232,7 @@ func TestManyMachinesAreOneLoad(t *testing.T) {
 // A search for the capacity over three machines finds what one finds.
 func TestCapacityOverMachines(t *testing.T) {
 	objective, err := openai.ParseObjective("e2el:p90<40s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	find := func(machines int) (value float64) {
 		synctest.Test(t, func(t *testing.T) {
 			search := runlog.Capacity{Variable: runlog.VariableConcurrency, From: 1, To: 100, Precision: 0.05, Repeat: 1, Grows: true, Objectives: []openai.Objective{objective}}
@@ -273,13 +250,9 @@ func TestCapacityOverMachines(t *testing.T) {
 			cfg := load500(most)
 			cfg.Run.Capacity, cfg.Steps = &search, nil
 			f.run(cfg, machines, nil)
-			if err := errors.Join(f.errs...); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, errors.Join(f.errs...))
 			report, err := result.Read(result.Options{}, f.ended[0].Folder)
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			value = float64(capacity.FromReport(report).Value)
 		})
 		return value
@@ -322,25 +295,23 @@ func TestMachinesThatAreLost(t *testing.T) {
 		"a machine that its user has ended": {beside: func(_ *fleet, cancel []context.CancelFunc) { time.Sleep(at); cancel[3]() }, want: outcome{Steps: 1, Lost: []int{3}, Void: true, Stop: runlog.StopVoid, Sums: true, Kept: true, Stopped: true}},
 		"a leader that its user has ended":  {beside: func(_ *fleet, cancel []context.CancelFunc) { time.Sleep(at); cancel[0]() }, want: outcome{Steps: 1, Stop: runlog.StopInterrupted, Sums: true, Stopped: true}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := fleet{t: t, lead: &Lead{AllowFewer: c.fewer}}
-				f.run(twoSteps, 8, func(_ context.Context, cancel []context.CancelFunc) { c.beside(&f, cancel) })
-				r, err := result.Read(result.Options{}, f.ended[0].Folder)
-				if err != nil {
-					t.Fatal(err, f.errs)
-				}
-				s := r.Steps[0]
-				a := s.Account
-				_, gone := os.Stat(f.ended[3].Folder)
-				got := outcome{
-					Steps: len(r.Steps), Lost: s.Lost, Void: s.Void != nil, Stop: s.Stop, Unknown: a.Unknown > 0, Kept: gone == nil,
-					Sums: a.Attempted == a.Succeeded+a.Canceled+a.Failures()+a.Unknown && !strings.Contains(strings.Join(s.Warnings, "\n"), "missing or counted"), Stopped: f.stopped[3] < at+notice+silence+4*time.Second,
-				}
-				if diff := gocmp.Diff(c.want, got); diff != "" {
-					t.Errorf("%s\n%+v %v\n%v", diff, a, f.errs, s.Warnings)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			f := fleet{t: t, lead: &Lead{AllowFewer: c.fewer}}
+			f.run(twoSteps, 8, func(_ context.Context, cancel []context.CancelFunc) { c.beside(&f, cancel) })
+			r, err := result.Read(result.Options{}, f.ended[0].Folder)
+			if err != nil {
+				t.Fatal(err, f.errs)
+			}
+			s := r.Steps[0]
+			a := s.Account
+			_, gone := os.Stat(f.ended[3].Folder)
+			got := outcome{
+				Steps: len(r.Steps), Lost: s.Lost, Void: s.Void != nil, Stop: s.Stop, Unknown: a.Unknown > 0, Kept: gone == nil,
+				Sums: a.Attempted == a.Succeeded+a.Canceled+a.Failures()+a.Unknown && !strings.Contains(strings.Join(s.Warnings, "\n"), "missing or counted"), Stopped: f.stopped[3] < at+notice+silence+4*time.Second,
+			}
+			if diff := gocmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s\n%+v %v\n%v", diff, a, f.errs, s.Warnings)
+			}
 		})
 	}
 }
@@ -359,17 +330,15 @@ func TestMachinesThatMayNotJoin(t *testing.T) {
 		"another file":           {&Lead{Machines: 2, Identity: Identity{"version": "0.2.0 abc", "--num-prompts": "1", "file of prompts": "1"}, JoinTimeout: time.Minute}, 0, "has another file of prompts than the leader"},
 		"another number of them": {&Lead{Machines: 3, Identity: alike, JoinTimeout: time.Minute}, 0, "of 2 is none of the leader's 3"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := fleet{t: t, lead: c.lead, of: c.of}
-				f.run(small, 2, nil)
-				if got := fmt.Sprint(f.errs); !strings.Contains(got, c.want) || f.errs[0] == nil {
-					t.Errorf("%s, want %q", got, c.want)
-				}
-				if len(f.endpoint.prompts) > 0 {
-					t.Errorf("%d requests were sent", len(f.endpoint.prompts))
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			f := fleet{t: t, lead: c.lead, of: c.of}
+			f.run(small, 2, nil)
+			if got := fmt.Sprint(f.errs); !strings.Contains(got, c.want) || f.errs[0] == nil {
+				t.Errorf("%s, want %q", got, c.want)
+			}
+			if len(f.endpoint.prompts) > 0 {
+				t.Errorf("%d requests were sent", len(f.endpoint.prompts))
+			}
 		})
 	}
 }

@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/fakevllm"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -50,9 +48,7 @@ func watching(see func(w http.ResponseWriter, r *http.Request, body []byte) (isA
 func serveModel(t *testing.T, cfg fakevllm.Config, wrap func(http.Handler) http.Handler) string {
 	t.Helper()
 	server, err := fakevllm.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { server.Run(ctx) })
@@ -73,9 +69,7 @@ func serveModel(t *testing.T, cfg fakevllm.Config, wrap func(http.Handler) http.
 func newClient(t *testing.T, url string) *openai.Client {
 	t.Helper()
 	client, err := openai.NewClient(openai.Config{BaseURL: url, KeepAlive: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	t.Cleanup(client.CloseIdleConnections)
 	return client
 }
@@ -122,9 +116,7 @@ func kinds(t *testing.T, folder string) (run runlog.Run, order []string, request
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return run, order, requests
 }
 
@@ -144,17 +136,11 @@ func TestRun(t *testing.T) {
 	cfg := plan(t, endpoint(t, nil))
 	var w watcher
 	result, err := Run(t.Context(), cfg, &w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(Result{Folder: cfg.Folder, Stop: runlog.StopRequests, Attempted: 20, Succeeded: 20}, result); diff != "" {
-		t.Errorf("result (-want +got):\n%s", diff)
-	}
+	noError(t, err)
+	equal(t, "result", Result{Folder: cfg.Folder, Stop: runlog.StopRequests, Attempted: 20, Succeeded: 20}, result)
 	run, order, requests := kinds(t, cfg.Folder)
 	want := []string{"step", "request", "step end", "step", "request", "step end", "run end, requests"}
-	if diff := cmp.Diff(want, order); diff != "" {
-		t.Errorf("log (-want +got):\n%s", diff)
-	}
+	equal(t, "log", want, order)
 	if run.Model != "qwen2.5" || run.Host == "" || run.ID == "" || w.model != "qwen2.5" {
 		t.Errorf("run: %+v", run)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -107,6 +108,16 @@ func always(d time.Duration) func(int) time.Duration {
 	return func(int) time.Duration { return d }
 }
 
+// firstTake is of a server that takes so long for its first n requests, and a second for others.
+func firstTake(n int, d time.Duration) func(int) time.Duration {
+	return func(seq int) time.Duration {
+		if seq < n {
+			return d
+		}
+		return time.Second
+	}
+}
+
 // newStep is a step before it runs.
 func newStep(send func(context.Context, job) *openai.Trace, done func(*runlog.Request) error) *activeStep {
 	return &activeStep{send: send, done: done, meter: new(Meter), prefixes: &prefixes{sent: map[uint64]int{}}, clock: newClock(time.Now()), lastReceived: func() time.Time { return time.Time{} }}
@@ -171,20 +182,7 @@ func (r *outcome) account() runlog.StepEnd {
 func TestFailuresCostNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hung, users, requests = 12, 16, 200
-		m := &standIn{
-			takes: func(seq int) time.Duration {
-				if seq < hung {
-					return 120 * time.Second
-				}
-				return time.Second
-			},
-			fails: func(seq int) openai.Reason {
-				if seq < hung {
-					return openai.ReasonTimeoutFirstToken
-				}
-				return ""
-			},
-		}
+		m := &standIn{takes: firstTake(hung, 120*time.Second), fails: failing(openai.ReasonTimeoutFirstToken, 0, hung)}
 		step := runlog.Step{Index: 3, Arrival: runlog.ArrivalClosed, Concurrency: users, Requests: requests}
 		r := do(t.Context(), t, step, &prompts{}, m)
 		want := runlog.StepEnd{Step: 3, Stop: runlog.StopRequests, Account: runlog.Account{Attempted: requests, Succeeded: requests - hung, Failed: map[openai.Reason]int{openai.ReasonTimeoutFirstToken: hung}}}
@@ -222,16 +220,12 @@ func TestWhenRequestsAreSent(t *testing.T) {
 		"a part of a replay":         {runlog.Step{Arrival: runlog.ArrivalReplay, Requests: 3}, recorded, 10 * second, recorded[:3], runlog.StopRequests},
 		"users who all find the end": {runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8}, make([]time.Duration, 8), second, make([]time.Duration, 8), runlog.StopDataset},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := do(t.Context(), t, tt.step, &prompts{at: tt.at}, &standIn{takes: always(tt.takes)})
-				if diff := gocmp.Diff(tt.want, r.starts()); diff != "" {
-					t.Error(diff)
-				}
-				if r.end.Succeeded != len(tt.want) || r.end.Stop != tt.stop || r.err != nil {
-					t.Errorf("%+v, error %v", r.end, r.err)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			r := do(t.Context(), t, tt.step, &prompts{at: tt.at}, &standIn{takes: always(tt.takes)})
+			equal(t, "instants", tt.want, r.starts())
+			if r.end.Succeeded != len(tt.want) || r.end.Stop != tt.stop || r.err != nil {
+				t.Errorf("%+v, error %v", r.end, r.err)
+			}
 		})
 	}
 }
@@ -271,9 +265,7 @@ func TestMeterShowsWhatGoesOn(t *testing.T) {
 		}()
 		time.Sleep(1500 * time.Millisecond)
 		got := []int64{m.Attempted.Load(), m.Queued.Load(), m.InFlight.Load(), m.Succeeded.Load()}
-		if diff := gocmp.Diff([]int64{10, 4, 3, 3}, got); diff != "" {
-			t.Errorf("attempted, queued, in flight, succeeded:\n%s", diff)
-		}
+		equal(t, "attempted, queued, in flight, succeeded", []int64{10, 4, 3, 3}, got)
 		if err := <-over; err != nil {
 			t.Error(err)
 		}
@@ -298,9 +290,7 @@ func TestAClockThatIsSet(t *testing.T) {
 	}
 	line, _ := json.Marshal(kept)
 	var read runlog.Request
-	if err := json.Unmarshal(line, &read); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal(line, &read))
 	if late := read.Trace.Started.Sub(read.Trace.Planned); late < 0 || late > time.Minute {
 		t.Errorf("the log says that the request was sent %s late", late)
 	}
@@ -350,28 +340,12 @@ func TestPassesOfWhatWasSent(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 10, Duration: 10 * time.Second}
 			r := do(t.Context(), t, step, &prompts{records: records}, &standIn{takes: always(time.Second)})
-			if diff := gocmp.Diff(runlog.DatasetCount{Prompts: 100, Passes: want}, r.end.Dataset); diff != "" {
-				t.Errorf("%d records:\n%s", records, diff)
-			}
+			equal(t, fmt.Sprintf("%d records", records), runlog.DatasetCount{Prompts: 100, Passes: want}, r.end.Dataset)
 		})
 	}
 }
 
-// BenchmarkLateness says how late requests are sent that were planned, at 1,000 a second.
-// Go's timers alone make it about 0.6 ms, and 1.1 ms for the p99.
-func BenchmarkLateness(b *testing.B) {
-	var late []float64
-	r := newStep((&standIn{takes: always(50 * time.Millisecond)}).send, func(q *runlog.Request) error {
-		late = append(late, float64(q.Trace.Started.Sub(q.Trace.Planned).Nanoseconds())/1e3)
-		return nil
-	})
-	step := runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 1000, Duration: 2 * time.Second}
-	for b.Loop() {
-		if _, err := r.run(b.Context(), step, &prompts{}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	slices.Sort(late)
-	b.ReportMetric(late[len(late)/2], "p50-µs")
-	b.ReportMetric(late[len(late)*99/100], "p99-µs")
+// inBubble runs a subtest on synctest's clock.
+func inBubble(t *testing.T, name string, f func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }

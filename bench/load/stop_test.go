@@ -58,18 +58,16 @@ func TestDuration(t *testing.T) {
 			took: 6 * time.Second,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c.step.Duration = 10 * time.Second
-				r := do(t.Context(), t, c.step, &prompts{}, &standIn{takes: always(3 * time.Second)})
-				if diff := cmp.Diff(c.want, r.account()); diff != "" || r.err != nil || r.took != c.took {
-					t.Errorf("error %v, took %s, want %s\n%s", r.err, r.took, c.took, diff)
-				}
-				// Load that comes faster than the server takes it must show as queueing.
-				if last := r.requests[len(r.requests)-1]; name == "what was due waits for its turn" && last.Queued != 19*2500*time.Millisecond {
-					t.Errorf("the last request queued for %s", last.Queued)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			c.step.Duration = 10 * time.Second
+			r := do(t.Context(), t, c.step, &prompts{}, &standIn{takes: always(3 * time.Second)})
+			if diff := cmp.Diff(c.want, r.account()); diff != "" || r.err != nil || r.took != c.took {
+				t.Errorf("error %v, took %s, want %s\n%s", r.err, r.took, c.took, diff)
+			}
+			// Load that comes faster than the server takes it must show as queueing.
+			if last := r.requests[len(r.requests)-1]; name == "what was due waits for its turn" && last.Queued != 19*2500*time.Millisecond {
+				t.Errorf("the last request queued for %s", last.Queued)
+			}
 		})
 	}
 }
@@ -144,18 +142,16 @@ func TestFailuresThatEndAStep(t *testing.T) {
 			runlog.StepEnd{Stop: runlog.StopRequests, Account: runlog.Account{Failed: failed{openai.ReasonTruncated: 50, openai.ReasonTimeoutFirstToken: 50}}},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := do(t.Context(), t, c.step, &prompts{}, &standIn{takes: always(time.Second), fails: c.fails})
-				got := r.account()
-				if inFlight := max(c.step.Concurrency, c.step.MaxConcurrency, 1); c.step.Duration == 0 && got.Canceled > inFlight {
-					t.Errorf("%d requests were canceled, of %d in flight at most", got.Canceled, inFlight)
-				}
-				got.Attempted, got.Canceled = 0, 0 // do has seen to the sum
-				if diff := cmp.Diff(c.want, got); diff != "" || r.err != nil {
-					t.Errorf("error %v\n%s", r.err, diff)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			r := do(t.Context(), t, c.step, &prompts{}, &standIn{takes: always(time.Second), fails: c.fails})
+			got := r.account()
+			if inFlight := max(c.step.Concurrency, c.step.MaxConcurrency, 1); c.step.Duration == 0 && got.Canceled > inFlight {
+				t.Errorf("%d requests were canceled, of %d in flight at most", got.Canceled, inFlight)
+			}
+			got.Attempted, got.Canceled = 0, 0 // do has seen to the sum
+			if diff := cmp.Diff(c.want, got); diff != "" || r.err != nil {
+				t.Errorf("error %v\n%s", r.err, diff)
+			}
 		})
 	}
 }
@@ -176,24 +172,22 @@ func TestAMomentOfRefusals(t *testing.T) {
 		"nothing for long":              {runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 10, Requests: 200}, time.Hour, failing(openai.ReasonConnect, 20, 200), runlog.StopUnreachable},
 		"refused, and nobody was there": {runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 20, Duration: time.Hour}, time.Hour, failing(openai.ReasonConnect, 0, 1e9), runlog.StopUnreachable},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m := &standIn{fails: c.fails, takes: func(seq int) time.Duration {
-					if c.fails(seq) != "" {
-						return time.Millisecond
-					}
-					return 20 * time.Second
-				}}
-				r := newStep(m.send, func(*runlog.Request) error { return nil })
-				r.lastReceived = func() time.Time { return time.Now().Add(-c.received) }
-				end, err := r.run(t.Context(), c.step, &prompts{})
-				if err != nil || end.Stop != c.want || c.want == runlog.StopRequests && end.Canceled > 0 {
-					t.Errorf("%+v, error %v", end, err)
+		inBubble(t, name, func(t *testing.T) {
+			m := &standIn{fails: c.fails, takes: func(seq int) time.Duration {
+				if c.fails(seq) != "" {
+					return time.Millisecond
 				}
-				if end.Attempted > 1000 {
-					t.Errorf("%d requests were used up", end.Attempted)
-				}
-			})
+				return 20 * time.Second
+			}}
+			r := newStep(m.send, func(*runlog.Request) error { return nil })
+			r.lastReceived = func() time.Time { return time.Now().Add(-c.received) }
+			end, err := r.run(t.Context(), c.step, &prompts{})
+			if err != nil || end.Stop != c.want || c.want == runlog.StopRequests && end.Canceled > 0 {
+				t.Errorf("%+v, error %v", end, err)
+			}
+			if end.Attempted > 1000 {
+				t.Errorf("%d requests were used up", end.Attempted)
+			}
 		})
 	}
 }
@@ -202,12 +196,7 @@ func TestAMomentOfRefusals(t *testing.T) {
 func TestFailuresWithdrawWhatIsInFlight(t *testing.T) {
 	for reason, want := range map[openai.Reason]runlog.Stop{openai.ReasonConnect: runlog.StopUnreachable, openai.ReasonHTTP5xx: runlog.StopFailureRatio} {
 		synctest.Test(t, func(t *testing.T) {
-			m := &standIn{fails: failing(reason, 5, 1000), takes: func(seq int) time.Duration {
-				if seq < 5 {
-					return time.Hour
-				}
-				return time.Second
-			}}
+			m := &standIn{fails: failing(reason, 5, 1000), takes: firstTake(5, time.Hour)}
 			step := runlog.Step{Arrival: runlog.ArrivalConstant, Rate: 10, Requests: 1000, MaxFailureRatio: 0.1}
 			if reason == openai.ReasonConnect {
 				step.MaxFailureRatio = 0
@@ -258,34 +247,32 @@ func TestInterrupt(t *testing.T) {
 			source: &prompts{pause: time.Second},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				// A deadline is told from a request's timeout.
-				ctx, cancel := context.WithTimeout(t.Context(), 10400*time.Millisecond)
-				defer cancel()
-				begin := time.Now()
-				if c.source == nil {
-					c.source = &prompts{}
+		inBubble(t, name, func(t *testing.T) {
+			// A deadline is told from a request's timeout.
+			ctx, cancel := context.WithTimeout(t.Context(), 10400*time.Millisecond)
+			defer cancel()
+			begin := time.Now()
+			if c.source == nil {
+				c.source = &prompts{}
+			}
+			r := do(ctx, t, c.step, c.source, &standIn{takes: always(4 * time.Second)})
+			c.want.Stop = runlog.StopInterrupted
+			if diff := cmp.Diff(c.want, r.account()); diff != "" || r.err != nil || r.took != 10400*time.Millisecond {
+				t.Errorf("error %v after %s\n%s", r.err, r.took, diff)
+			}
+			never := 0
+			for _, q := range r.requests {
+				if !q.Never {
+					continue
 				}
-				r := do(ctx, t, c.step, c.source, &standIn{takes: always(4 * time.Second)})
-				c.want.Stop = runlog.StopInterrupted
-				if diff := cmp.Diff(c.want, r.account()); diff != "" || r.err != nil || r.took != 10400*time.Millisecond {
-					t.Errorf("error %v after %s\n%s", r.err, r.took, diff)
+				never++
+				if q.Trace.Planned.Before(begin) || !q.Trace.Started.IsZero() || q.Trace.Failure.Reason != openai.ReasonCanceled {
+					t.Fatalf("withdrawn request: %+v", q)
 				}
-				never := 0
-				for _, q := range r.requests {
-					if !q.Never {
-						continue
-					}
-					never++
-					if q.Trace.Planned.Before(begin) || !q.Trace.Started.IsZero() || q.Trace.Failure.Reason != openai.ReasonCanceled {
-						t.Fatalf("withdrawn request: %+v", q)
-					}
-				}
-				if never != c.never {
-					t.Errorf("%d requests were withdrawn before they were sent, want %d", never, c.never)
-				}
-			})
+			}
+			if never != c.never {
+				t.Errorf("%d requests were withdrawn before they were sent, want %d", never, c.never)
+			}
 		})
 	}
 }
@@ -307,15 +294,13 @@ func TestADatasetThatFails(t *testing.T) {
 		},
 		"later, a replay": {runlog.Step{Arrival: runlog.ArrivalReplay}, 10, runlog.StepEnd{Account: runlog.Account{Attempted: 10, Succeeded: 10}}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				source := &prompts{fail: errBroken, after: c.fail, pause: time.Second}
-				r := do(t.Context(), t, c.step, source, &standIn{takes: always(30 * time.Second)})
-				c.want.Stop = runlog.StopDataset
-				if diff := cmp.Diff(c.want, r.account()); diff != "" || !errors.Is(r.err, errBroken) {
-					t.Errorf("error %v\n%s", r.err, diff)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			source := &prompts{fail: errBroken, after: c.fail, pause: time.Second}
+			r := do(t.Context(), t, c.step, source, &standIn{takes: always(30 * time.Second)})
+			c.want.Stop = runlog.StopDataset
+			if diff := cmp.Diff(c.want, r.account()); diff != "" || !errors.Is(r.err, errBroken) {
+				t.Errorf("error %v\n%s", r.err, diff)
+			}
 		})
 	}
 }

@@ -6,7 +6,7 @@ import (
 )
 
 func TestParseEndpoint(t *testing.T) {
-	tests := map[string]struct {
+	for in, want := range map[string]struct {
 		base string
 		api  API
 	}{
@@ -21,17 +21,14 @@ func TestParseEndpoint(t *testing.T) {
 		" http://127.0.0.1:8000/v1/chat/completions/\n": {"http://127.0.0.1:8000", Chat},
 		"https://gate.example/a//v1/completions":        {"https://gate.example/a", Completions},
 		"https://gate.example/v1/xcompletions":          {"https://gate.example/v1/xcompletions", ""},
-	}
-	for in, want := range tests {
+	} {
 		base, api, err := ParseEndpoint(in)
 		if err != nil || base.String() != want.base || api != want.api {
 			t.Errorf("%q: %v, %q, %v, want %+v", in, base, api, err, want)
 			continue
 		}
 		c, err := NewClient(Config{BaseURL: in})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		if got := c.jsonRequest(t.Context(), nil, "", "/v1/models").URL.String(); got != want.base+"/v1/models" {
 			t.Errorf("%q: models at %s", in, got)
 		}

@@ -27,9 +27,7 @@ func BenchmarkReadStream(b *testing.B) {
 	const tokens = 1000
 	text := vllmStream(tokens)
 	c, err := NewClient(Config{BaseURL: "http://127.0.0.1:1"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -31,9 +31,7 @@ const patience = 20 * time.Second
 func newTestClient(t *testing.T, cfg Config) *Client {
 	t.Helper()
 	c, err := NewClient(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	t.Cleanup(c.CloseIdleConnections)
 	return c
 }
@@ -49,9 +47,7 @@ func ask(t *testing.T, url string) *Trace {
 func rawServer(t *testing.T, serve func(c *net.TCPConn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
@@ -114,7 +110,7 @@ func TestFailures(t *testing.T) {
 	status := func(line, body string) string {
 		return fmt.Sprintf("HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s", line, len(body), body)
 	}
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		serve func(*net.TCPConn)
 		want  Failure
 	}{
@@ -157,8 +153,7 @@ func TestFailures(t *testing.T) {
 			waitForClose(c, false)
 			reset(c)
 		}, Failure{Status: 200}},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tr := ask(t, "http://"+rawServer(t, tt.serve))
@@ -188,9 +183,7 @@ func chunked(s string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(s), s) }
 
 func TestFailureBeforeConnection(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	_ = l.Close()
 	noResolver := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("no name server here")
@@ -259,97 +252,67 @@ func TestWhatIsSent(t *testing.T) {
 		_, _ = io.WriteString(w, events(word, done))
 	}))
 	defer server.Close()
-	header := func(id string) http.Header {
-		return http.Header{
-			"Accept": {"text/event-stream"}, "Accept-Encoding": {"identity"}, "Connection": {"close"},
-			"Content-Type": {"application/json"}, "User-Agent": {"test/1"}, "X-Request-Id": {id},
-		}
-	}
 	c := newTestClient(t, Config{BaseURL: server.URL + "/gate/v1/", UserAgent: "test/1"})
-	tests := map[string]struct {
+	type object = map[string]any
+	type raw = map[string]json.RawMessage
+	hi := []any{object{"role": "user", "content": "hi"}}
+	usage := object{"include_usage": true}
+	for name, tt := range map[string]struct {
 		request Request
-		want    seen
+		want    object // beside what all requests have
 	}{
 		"chat": {
-			Request{API: Chat, Model: "m", Prompt: "he said \"<hé>\"\n", MaxTokens: 5, RequestID: "id-1"},
-			seen{"POST", "/gate/v1/chat/completions", header("id-1"), map[string]any{
-				"model": "m", "messages": []any{map[string]any{"role": "user", "content": "he said \"<hé>\"\n"}},
-				"max_tokens": 5.0, "stream": true, "stream_options": map[string]any{"include_usage": true},
-			}},
+			Request{API: Chat, Prompt: "he said \"<hé>\"\n", MaxTokens: 5},
+			object{"messages": []any{object{"role": "user", "content": "he said \"<hé>\"\n"}}, "max_tokens": 5.0, "stream_options": usage},
 		},
-		"completions": {
-			Request{API: Completions, Model: "m", RequestID: "id-2"},
-			seen{"POST", "/gate/v1/completions", header("id-2"), map[string]any{
-				"model": "m", "prompt": "", "stream": true, "stream_options": map[string]any{"include_usage": true},
-			}},
-		},
+		"completions": {Request{API: Completions}, object{"prompt": "", "stream_options": usage}},
 		"conversation": {
-			Request{Model: "m", Prompt: "not this", RequestID: "id-3", Messages: []Message{{"system", "be brief"}, {"user", "hi"}}},
-			seen{"POST", "/gate/v1/chat/completions", header("id-3"), map[string]any{
-				"model": "m", "messages": []any{map[string]any{"role": "system", "content": "be brief"}, map[string]any{"role": "user", "content": "hi"}},
-				"stream": true, "stream_options": map[string]any{"include_usage": true},
-			}},
+			Request{Prompt: "not this", Messages: []Message{{"system", "be brief"}, {"user", "hi"}}},
+			object{"messages": []any{object{"role": "system", "content": "be brief"}, hi[0]}, "stream_options": usage},
 		},
 		"token ids, an exact length, usage with every chunk": {
-			Request{
-				API: Completions, Model: "m", Prompt: "not this", PromptTokens: []int32{7, 0, 151935}, MaxTokens: 3, RequestID: "id-4",
-				IgnoreEOS: true, ContinuousUsage: true,
-			},
-			seen{"POST", "/gate/v1/completions", header("id-4"), map[string]any{
-				"model": "m", "prompt": []any{7.0, 0.0, 151935.0}, "max_tokens": 3.0, "ignore_eos": true,
-				"stream": true, "stream_options": map[string]any{"include_usage": true, "continuous_usage_stats": true},
-			}},
+			Request{API: Completions, Prompt: "not this", PromptTokens: []int32{7, 0, 151935}, MaxTokens: 3, IgnoreEOS: true, ContinuousUsage: true},
+			object{"prompt": []any{7.0, 0.0, 151935.0}, "max_tokens": 3.0, "ignore_eos": true, "stream_options": object{"include_usage": true, "continuous_usage_stats": true}},
 		},
 		"extra fields": {
-			Request{Model: "m", Prompt: "hi", MaxTokens: 3, RequestID: "id-5", Extra: map[string]json.RawMessage{
-				"temperature": json.RawMessage(`0.7`), "max_tokens": json.RawMessage(`9`), "stop": json.RawMessage(`["\n", "<b>"]`),
-				"nested": json.RawMessage(` {"a": null} `),
-			}},
-			seen{"POST", "/gate/v1/chat/completions", header("id-5"), map[string]any{
-				"model": "m", "messages": []any{map[string]any{"role": "user", "content": "hi"}}, "temperature": 0.7, "max_tokens": 9.0,
-				"stop": []any{"\n", "<b>"}, "nested": map[string]any{"a": nil}, "stream": true, "stream_options": map[string]any{"include_usage": true},
-			}},
+			Request{Prompt: "hi", MaxTokens: 3, Extra: raw{"temperature": []byte(`0.7`), "max_tokens": []byte(`9`), "stop": []byte(`["\n", "<b>"]`), "nested": []byte(` {"a": null} `)}},
+			object{"messages": hi, "temperature": 0.7, "max_tokens": 9.0, "stop": []any{"\n", "<b>"}, "nested": object{"a": nil}, "stream_options": usage},
 		},
 		"a length under both names": {
-			Request{Model: "m", Prompt: "hi", MaxTokens: 3, MaxCompletionTokens: true, RequestID: "id-6"},
-			seen{"POST", "/gate/v1/chat/completions", header("id-6"), map[string]any{
-				"model": "m", "messages": []any{map[string]any{"role": "user", "content": "hi"}}, "max_tokens": 3.0, "max_completion_tokens": 3.0,
-				"stream": true, "stream_options": map[string]any{"include_usage": true},
-			}},
+			Request{Prompt: "hi", MaxTokens: 3, MaxCompletionTokens: true},
+			object{"messages": hi, "max_tokens": 3.0, "max_completion_tokens": 3.0, "stream_options": usage},
 		},
 		"one name for completions": {
-			Request{API: Completions, Model: "m", Prompt: "hi", MaxTokens: 3, MaxCompletionTokens: true, RequestID: "id-7"},
-			seen{"POST", "/gate/v1/completions", header("id-7"), map[string]any{
-				"model": "m", "prompt": "hi", "max_tokens": 3.0, "stream": true, "stream_options": map[string]any{"include_usage": true},
-			}},
+			Request{API: Completions, Prompt: "hi", MaxTokens: 3, MaxCompletionTokens: true},
+			object{"prompt": "hi", "max_tokens": 3.0, "stream_options": usage},
 		},
 		"a length of the user's own": {
-			Request{Model: "m", Prompt: "hi", MaxTokens: 3, MaxCompletionTokens: true, RequestID: "id-8", Extra: map[string]json.RawMessage{"max_tokens": json.RawMessage("9")}},
-			seen{"POST", "/gate/v1/chat/completions", header("id-8"), map[string]any{
-				"model": "m", "messages": []any{map[string]any{"role": "user", "content": "hi"}}, "max_tokens": 9.0,
-				"stream": true, "stream_options": map[string]any{"include_usage": true},
-			}},
+			Request{Prompt: "hi", MaxTokens: 3, MaxCompletionTokens: true, Extra: raw{"max_tokens": []byte("9")}},
+			object{"messages": hi, "max_tokens": 9.0, "stream_options": usage},
 		},
 		"a length of the user's own, by the newer name": {
-			Request{Model: "m", Prompt: "hi", MaxTokens: 3, RequestID: "id-9", Extra: map[string]json.RawMessage{"max_completion_tokens": json.RawMessage("9")}},
-			seen{"POST", "/gate/v1/chat/completions", header("id-9"), map[string]any{
-				"model": "m", "messages": []any{map[string]any{"role": "user", "content": "hi"}}, "max_completion_tokens": 9.0,
-				"stream": true, "stream_options": map[string]any{"include_usage": true},
-			}},
+			Request{Prompt: "hi", MaxTokens: 3, Extra: raw{"max_completion_tokens": []byte("9")}},
+			object{"messages": hi, "max_completion_tokens": 9.0, "stream_options": usage},
 		},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
+			tt.request.Model, tt.request.RequestID = "m", "id-"+name
 			tr := c.Stream(t.Context(), tt.request)
 			if tr.Failure != nil {
 				t.Fatal(tr.Failure)
 			}
+			want := seen{"POST", "/gate/v1/chat/completions", http.Header{
+				"Accept": {"text/event-stream"}, "Accept-Encoding": {"identity"}, "Connection": {"close"},
+				"Content-Type": {"application/json"}, "User-Agent": {"test/1"}, "X-Request-Id": {"id-" + name},
+			}, tt.want}
+			want.Body["model"], want.Body["stream"] = "m", true
+			if tt.request.API == Completions {
+				want.Path = "/gate/v1/completions"
+			}
 			got := <-requests
 			got.Header.Del("Content-Length")
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("request (-want +got):\n%s", diff)
-			}
-			if tr.RequestID != tt.request.RequestID || tr.Model != "m" {
+			equal(t, "request", want, got)
+			if tr.RequestID != "id-"+name || tr.Model != "m" {
 				t.Errorf("trace of request %q, model %q", tr.RequestID, tr.Model)
 			}
 		})
@@ -379,4 +342,20 @@ func TestWhatIsSent(t *testing.T) {
 			t.Errorf("planned %v, started %v", tr.Planned, tr.Started)
 		}
 	})
+}
+
+// noError ends the test where it could not go on.
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// equal fails the test where two values differ.
+func equal(t *testing.T, what string, want, got any, opts ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, opts...); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
 }

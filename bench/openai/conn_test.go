@@ -21,9 +21,7 @@ func needStamps(t *testing.T) {
 	}
 	// The kernel starts to stamp a moment after the first socket wants it.
 	open, err := (&net.ListenConfig{Control: wantStamps}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	t.Cleanup(func() { _ = open.Close() })
 	if lag := lateReads(t, time.Millisecond); lag.Reads == 0 {
 		t.Skip("this kernel does not stamp what a socket receives")
@@ -44,9 +42,7 @@ func lateReads(t *testing.T, late time.Duration) Lag {
 		}
 	})
 	nc, err := (&net.Dialer{Control: wantStamps}).DialContext(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	c := newConn(nc)
 	defer c.Close()
 	client := newTestClient(t, Config{BaseURL: "http://127.0.0.1:1"})

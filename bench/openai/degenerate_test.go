@@ -1,14 +1,13 @@
 package openai
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // Answers that a broken engine gives, and good ones that look like them.
@@ -33,9 +32,7 @@ func TestDegenerate(t *testing.T) {
 		"":                                               "",
 		"哈哈哈哈哈哈，真好笑":                                     "",
 	} {
-		if diff := cmp.Diff(want, Degenerate(text)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", text, diff)
-		}
+		equal(t, fmt.Sprintf("%q", text), want, Degenerate(text))
 	}
 }
 

@@ -3,8 +3,6 @@ package openai
 import (
 	"io"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // dialects are whole streams as the servers write them, with what they say.
@@ -144,10 +142,6 @@ func dialects() map[string]struct {
 
 func TestDialects(t *testing.T) {
 	for name, tt := range dialects() {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, outcomeOf(read(t, io.EOF, piece{tt.body, ms(1)}))); diff != "" {
-				t.Errorf("outcome (-want +got):\n%s", diff)
-			}
-		})
+		equal(t, name, tt.want, outcomeOf(read(t, io.EOF, piece{tt.body, ms(1)})))
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestUsage(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		json string
 		want *Usage
 	}{
@@ -18,12 +18,9 @@ func TestUsage(t *testing.T) {
 		"reasoning tokens": {`{"completion_tokens":9,"completion_tokens_details":{"reasoning_tokens":4}}`, &Usage{CompletionTokens: 9, ReasoningTokens: 4}},
 		"no integers":      {`{"prompt_tokens":-1,"completion_tokens":3.5,"prompt_tokens_details":{"cached_tokens":"4"}}`, new(Usage)},
 		"null":             {"null", nil},
-	}
-	for name, tt := range tests {
+	} {
 		got := read(t, io.EOF, piece{events(`{"usage":` + tt.json + `}`), ms(1)}).Usage
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		equal(t, name, tt.want, got)
 	}
 }
 
@@ -36,7 +33,7 @@ func TestParseEvent(t *testing.T) {
 		return e
 	}
 	failed := with(func(e *event) { e.failed = true })
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		json string
 		want event
 	}{
@@ -54,14 +51,11 @@ func TestParseEvent(t *testing.T) {
 			`{"choices":[7,{"delta":"x"},{"delta":{"content":["a"],"reasoning":{"a":"b"},"tool_calls":"t"},"text":3,"finish_reason":false}],"usage":[1],"object":null}`,
 			none,
 		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, ok := parseEvent([]byte(tt.json))
-			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(event{}), cmpopts.IgnoreFields(event{}, "usage", "delta", "from", "to")); diff != "" || !ok {
-				t.Errorf("read: %v, event (-want +got):\n%s", ok, diff)
-			}
-		})
+	} {
+		got, ok := parseEvent([]byte(tt.json))
+		if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(event{}), cmpopts.IgnoreFields(event{}, "usage", "delta", "from", "to")); diff != "" || !ok {
+			t.Errorf("%s: read: %v, event (-want +got):\n%s", name, ok, diff)
+		}
 	}
 }
 

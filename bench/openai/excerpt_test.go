@@ -15,7 +15,7 @@ import (
 
 func TestExcerpt(t *testing.T) {
 	const key = "sk-0123456789abcdef"
-	tests := map[string]struct{ text, want string }{
+	for name, tt := range map[string]struct{ text, want string }{
 		"nothing to do":       {"model not found", "model not found"},
 		"a key":               {"bad key " + key + "!", "bad key <secret>!"},
 		"twice":               {key + " is not " + key, "<secret> is not <secret>"},
@@ -26,13 +26,10 @@ func TestExcerpt(t *testing.T) {
 		"a key at the end":    {strings.Repeat("x", 190) + key, strings.Repeat("x", 190) + "<secret>"},
 		"a key behind much":   {strings.Repeat("\n", 4080) + "Bearer " + key, "Bearer <secret>"},
 		"a short secret":      {"yes, it is no secret", "yes, it is no secret"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := Excerpt(tt.text, "", "no", " "+key+"\n"); got != tt.want {
-				t.Errorf("%q, want %q", got, tt.want)
-			}
-		})
+	} {
+		if got := Excerpt(tt.text, "", "no", " "+key+"\n"); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
 	}
 }
 
@@ -41,9 +38,7 @@ func TestExcerpt(t *testing.T) {
 func TestSecretsStayInside(t *testing.T) {
 	const secret = "s3cr3t=Value/42"
 	file := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(file, []byte(secret+"\n"), 0o600))
 	header := func(h config.Header) *config.Headers {
 		return &config.Headers{Headers: map[string]config.Header{"X-Api-Key": h}}
 	}

@@ -75,7 +75,7 @@ func TestNotResentAfterTheFirstByte(t *testing.T) {
 // A server that crashes with a request in its hands has failed it: only one that closes a
 // kept connection soon after a request was handed to it may not have seen the request.
 func TestNotResentAfterAWait(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		waited time.Duration // from the request to the end of its connection
 		want   Reason
 	}{
@@ -83,29 +83,26 @@ func TestNotResentAfterAWait(t *testing.T) {
 		"within the second":         {999 * time.Millisecond, ""},
 		"after a second":            {time.Second, ReasonConnect},
 		"after a minute in a queue": {time.Minute, ReasonConnect},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var connections atomic.Int32
-				c := pipeClient(t, true, func(c net.Conn) {
-					say(c, keptAnswer, chunked(events(word, done)), "0\r\n\r\n")
-					if connections.Add(1) > 1 {
-						hold(c)
-						return
-					}
-					readRequest(c)
-					time.Sleep(tt.waited)
-				})
-				if tr := c.Stream(t.Context(), Request{}); tr.Failure != nil {
-					t.Fatal(tr.Failure)
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			var connections atomic.Int32
+			c := pipeClient(t, true, func(c net.Conn) {
+				say(c, keptAnswer, chunked(events(word, done)), "0\r\n\r\n")
+				if connections.Add(1) > 1 {
+					hold(c)
+					return
 				}
-				tr := c.Stream(t.Context(), Request{})
-				if reasonOf(tr.Failure) != tt.want || tr.Resent != (tt.want == "") || tr.End != tt.waited {
-					t.Errorf("failure %v after %v, want %q after %v; resent %v", tr.Failure, tr.End, tt.want, tt.waited, tr.Resent)
-				}
-				c.CloseIdleConnections()
+				readRequest(c)
+				time.Sleep(tt.waited)
 			})
+			if tr := c.Stream(t.Context(), Request{}); tr.Failure != nil {
+				t.Fatal(tr.Failure)
+			}
+			tr := c.Stream(t.Context(), Request{})
+			if reasonOf(tr.Failure) != tt.want || tr.Resent != (tt.want == "") || tr.End != tt.waited {
+				t.Errorf("failure %v after %v, want %q after %v; resent %v", tr.Failure, tr.End, tt.want, tt.waited, tr.Resent)
+			}
+			c.CloseIdleConnections()
 		})
 	}
 }

@@ -21,7 +21,7 @@ func TestModels(t *testing.T) {
 		text, _ := json.Marshal(map[string]any{"object": "list", "data": data})
 		return string(text)
 	}
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		body string // behind a line of a header, where it has one
 		want []Model
 		fail Reason
@@ -37,8 +37,7 @@ func TestModels(t *testing.T) {
 		"endless":          {`{"data":[` + strings.Repeat(" ", maxModels) + `{"id":"a"}]}`, nil, ReasonProtocol},
 		"cut":              {"Content-Length: 100\n" + `{"data":[`, nil, ReasonTruncated},
 		"gzip":             {"Content-Encoding: gzip\n" + `{"data":[]}`, nil, ReasonProtocol},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Method != http.MethodGet || r.URL.Path != "/v1/models" || r.Header.Get("X-Request-Id") == "" {
@@ -104,7 +103,7 @@ func answerOf(t *testing.T, status int, body string) (url string, requests <-cha
 
 func TestTokenize(t *testing.T) {
 	chat := []Message{{"system", "be brief"}, {"user", "hi"}}
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		text   string
 		chat   []Message // in place of the text
 		status int
@@ -120,8 +119,7 @@ func TestTokenize(t *testing.T) {
 		"a chat":                  {"", chat, 200, `{"count":5,"max_model_len":4096,"tokens":[1,9,7,2,1]}`, []int32{1, 9, 7, 2, 1}, ""},
 		"a server of texts alone": {"", chat, 200, `{"tokens":[]}`, nil, ReasonEmpty},
 		"no template":             {"", chat, 400, `{"error":{"message":"no chat template"}}`, nil, ReasonHTTP4xx},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			url, requests := answerOf(t, tt.status, tt.body)
 			client, want := newTestClient(t, Config{BaseURL: url + "/gate/v1"}), seen{Method: "POST", Path: "/gate/tokenize"}
@@ -139,9 +137,7 @@ func TestTokenize(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" || reasonOf(f) != tt.fail {
 				t.Errorf("failure %v, want %q; tokens (-want +got):\n%s", f, tt.fail, diff)
 			}
-			if diff := cmp.Diff(want, <-requests); diff != "" {
-				t.Errorf("request (-want +got):\n%s", diff)
-			}
+			equal(t, "request", want, <-requests)
 		})
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func TestCheckExtra(t *testing.T) {
-	tests := map[string]struct{ field, value, want string }{
+	for name, tt := range map[string]struct{ field, value, want string }{
 		"a number":      {"top_p", `0.9`, ""},
 		"a list":        {"stop", `["\n"]`, ""},
 		"null":          {"temperature", `null`, ""},
@@ -22,8 +22,7 @@ func TestCheckExtra(t *testing.T) {
 		"no JSON":       {"cache_salt", `hunter22`, `extra field "cache_salt" is not JSON`},
 		"two values":    {"seed", `1,"stream":false`, `extra field "seed" is not JSON`},
 		"nothing":       {"seed", ``, `extra field "seed" is not JSON`},
-	}
-	for name, tt := range tests {
+	} {
 		got := ""
 		if err := CheckExtra(map[string]json.RawMessage{tt.field: json.RawMessage(tt.value), "seed_": json.RawMessage(`1`)}); err != nil {
 			got = err.Error()
@@ -39,15 +38,14 @@ func TestContradictoryRequest(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was sent") }))
 	defer server.Close()
 	c := newTestClient(t, Config{BaseURL: server.URL})
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		request Request
 		want    string
 	}{
 		"conversation without chat": {Request{API: Completions, Messages: []Message{}}, "making the request: a conversation needs the chat API"},
 		"token ids with chat":       {Request{PromptTokens: []int32{1}}, "making the request: token ids need the completions API"},
 		"extra against streaming":   {Request{Extra: map[string]json.RawMessage{"stream": json.RawMessage("false")}}, `making the request: extra field "stream" is set by the client itself`},
-	}
-	for name, tt := range tests {
+	} {
 		tr := c.Stream(t.Context(), tt.request)
 		if f := tr.Failure; f == nil || f.Reason != ReasonConnect || f.Detail != tt.want || tr.Started.IsZero() || tr.Planned.IsZero() || tr.RequestID == "" {
 			t.Errorf("%s: failure %v, want %q; trace %+v", name, tr.Failure, tt.want, tr)

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
@@ -125,29 +124,34 @@ func usage(prompt, completion string) string {
 	return `"usage":{"prompt_tokens":` + prompt + `,"completion_tokens":` + completion + `}`
 }
 
-// A connection that dies leaves nothing that counts but an end mark or an
-// error that is in already.
-func TestCutConnection(t *testing.T) {
-	tests := map[string]struct {
+// A connection that dies leaves nothing that counts but an end mark or an error that is in already. Lines and bodies
+// have caps.
+func TestEndsOfStreams(t *testing.T) {
+	died := io.ErrUnexpectedEOF
+	long := func(n int) string { return ": " + strings.Repeat("x", n-2) }
+	comments := strings.Repeat(long(999)+"\n", maxBody/1000)
+	for name, tt := range map[string]struct {
+		end  error
 		body string
 		want Reason
 	}{
-		"nothing":                       {"", ReasonTruncated},
-		"text":                          {events(word), ReasonTruncated},
-		"finished but for the end mark": {events(word, stop), ReasonTruncated},
-		"end mark":                      {events(word, done), ""},
-		"end mark without a blank line": {events(word) + "data: [DONE]\n", ""},
-		"error without a blank line":    {events(word) + "data: {\"error\":{}}\n", ReasonStreamError},
-		"half an event":                 {events(word) + "data: {", ReasonTruncated},
-		"after the engine gave up":      {events(word, finished("abort")), ReasonStreamError},
-		"half a line of something":      {events(word) + "<", ReasonTruncated},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if f := read(t, io.ErrUnexpectedEOF, piece{tt.body, ms(1)}).Failure; reasonOf(f) != tt.want {
-				t.Errorf("failure %v, want %q", f, tt.want)
-			}
-		})
+		"nothing":                       {died, "", ReasonTruncated},
+		"text":                          {died, events(word), ReasonTruncated},
+		"finished but for the end mark": {died, events(word, stop), ReasonTruncated},
+		"end mark":                      {died, events(word, done), ""},
+		"end mark without a blank line": {died, events(word) + "data: [DONE]\n", ""},
+		"error without a blank line":    {died, events(word) + "data: {\"error\":{}}\n", ReasonStreamError},
+		"half an event":                 {died, events(word) + "data: {", ReasonTruncated},
+		"after the engine gave up":      {died, events(word, finished("abort")), ReasonStreamError},
+		"half a line of something":      {died, events(word) + "<", ReasonTruncated},
+		"a long line":                   {io.EOF, long(maxLine-2) + "\n" + events(word, done), ""},
+		"a longer line, unfinished":     {io.EOF, long(maxLine + 1), ReasonProtocol},
+		"nothing after the end":         {io.EOF, events(word, done) + comments + comments, ""},
+		"a longer body":                 {io.EOF, comments + events(word) + comments, ReasonProtocol},
+	} {
+		if f := read(t, tt.end, piece{tt.body, ms(1)}).Failure; reasonOf(f) != tt.want {
+			t.Errorf("%s: failure %v, want %q", name, f, tt.want)
+		}
 	}
 }
 
@@ -163,15 +167,13 @@ func TestInstants(t *testing.T) {
 		Chunks: []Chunk{{At: 40e6}, {At: 40e6, Reasoning: true}, {At: 50e6}, {At: 60e6}, {At: 60e6}},
 		Done:   true, TokenSource: TokensChunks,
 	}
-	if diff := cmp.Diff(&want, got, cmpopts.IgnoreFields(Trace{}, "RequestID", "Planned", "Started", "Status", "End")); diff != "" {
-		t.Errorf("trace (-want +got):\n%s", diff)
-	}
+	equal(t, "trace", &want, got, cmpopts.IgnoreFields(Trace{}, "RequestID", "Planned", "Started", "Status", "End"))
 }
 
 // One missing kernel stamp makes the clock the user's, and no instant goes back.
 func TestInstantsOfTheKernel(t *testing.T) {
 	kernel := func(at int) instant { return instant{at: time.Duration(at), stamped: true} }
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		at   []instant
 		want Trace
 	}{
@@ -179,8 +181,7 @@ func TestInstantsOfTheKernel(t *testing.T) {
 		"the clock was set back": {[]instant{kernel(9), kernel(3), kernel(-5), kernel(31)}, Trace{Clock: ClockKernel, FirstEvent: 9, Chunks: []Chunk{{At: 9}, {At: 9}, {At: 9}, {At: 31}}}},
 		"before the start":       {[]instant{kernel(-1)}, Trace{Clock: ClockKernel, Chunks: []Chunk{{At: 0}}}},
 		"one without a stamp":    {[]instant{kernel(4), {at: 20}, kernel(25)}, Trace{Clock: ClockUser, FirstEvent: 4, Chunks: []Chunk{{At: 4}, {At: 20}, {At: 25}}}},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			var all []piece
 			for _, at := range tt.at {
@@ -188,30 +189,7 @@ func TestInstantsOfTheKernel(t *testing.T) {
 			}
 			tr := read(t, io.EOF, all...)
 			got := Trace{Clock: tr.Clock, FirstEvent: tr.FirstEvent, Chunks: tr.Chunks}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("trace (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestCaps(t *testing.T) {
-	long := func(n int) string { return ": " + strings.Repeat("x", n-2) }
-	comments := strings.Repeat(long(999)+"\n", maxBody/1000)
-	tests := map[string]struct {
-		body string
-		want Reason
-	}{
-		"a long line":               {long(maxLine-2) + "\n" + events(word, done), ""},
-		"a longer line, unfinished": {long(maxLine + 1), ReasonProtocol},
-		"nothing after the end":     {events(word, done) + comments + comments, ""},
-		"a longer body":             {comments + events(word) + comments, ReasonProtocol},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if f := read(t, io.EOF, piece{tt.body, ms(1)}).Failure; reasonOf(f) != tt.want {
-				t.Errorf("failure %v, want %q", f, tt.want)
-			}
+			equal(t, "trace", tt.want, got)
 		})
 	}
 }

@@ -63,7 +63,7 @@ func TestTimeouts(t *testing.T) {
 			}
 		}
 	}
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		serve func(c net.Conn)
 		want  Reason
 		end   time.Duration // when the request is over
@@ -82,28 +82,25 @@ func TestTimeouts(t *testing.T) {
 		"end mark, then noise":      {func(c net.Conn) { pause(second); say(c, okHead, events(word, done)); noise(c) }, "", second, second},
 		"error object, kept open":   {func(c net.Conn) { pause(second); say(c, okHead, events(`{"error":"x"}`)); hold(c) }, ReasonStreamError, second, 0},
 		"a slow error's body":       {func(c net.Conn) { say(c, "HTTP/1.1 500 No\r\n\r\nbroken"); hold(c) }, ReasonHTTP5xx, 5 * second, 0},
-	}
-	for name, tt := range tests {
+	} {
 		// With KeepAlive, a response that does not end after the end mark costs the connection and a moment, not the result.
 		for keepAlive, drain := range map[bool]time.Duration{false: 0, true: drainTime} {
-			t.Run(fmt.Sprintf("%s, keep alive %v", name, keepAlive), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					c := pipeClient(t, keepAlive, tt.serve)
-					start := time.Now()
-					tr := c.Stream(t.Context(), Request{Timeout: 120 * second, IdleTimeout: 30 * second})
-					if waited := time.Since(start); waited < tt.end || waited > tt.end+drain {
-						t.Errorf("returned after %v, want %v", waited, tt.end)
-					}
-					if reasonOf(tr.Failure) != tt.want || tr.End != tt.end {
-						t.Errorf("failure %v at %v, want %q at %v", tr.Failure, tr.End, tt.want, tt.end)
-					}
-					if ttft, _ := TTFT(tr); ttft != tt.ttft {
-						t.Errorf("TTFT %v, want %v", ttft, tt.ttft)
-					}
-					if _, ok := E2E(tr); ok != (tt.want == "") {
-						t.Errorf("an E2E sample: %v", ok)
-					}
-				})
+			inBubble(t, fmt.Sprintf("%s, keep alive %v", name, keepAlive), func(t *testing.T) {
+				c := pipeClient(t, keepAlive, tt.serve)
+				start := time.Now()
+				tr := c.Stream(t.Context(), Request{Timeout: 120 * second, IdleTimeout: 30 * second})
+				if waited := time.Since(start); waited < tt.end || waited > tt.end+drain {
+					t.Errorf("returned after %v, want %v", waited, tt.end)
+				}
+				if reasonOf(tr.Failure) != tt.want || tr.End != tt.end {
+					t.Errorf("failure %v at %v, want %q at %v", tr.Failure, tr.End, tt.want, tt.end)
+				}
+				if ttft, _ := TTFT(tr); ttft != tt.ttft {
+					t.Errorf("TTFT %v, want %v", ttft, tt.ttft)
+				}
+				if _, ok := E2E(tr); ok != (tt.want == "") {
+					t.Errorf("an E2E sample: %v", ok)
+				}
 			})
 		}
 	}
@@ -117,31 +114,27 @@ func TestCanceled(t *testing.T) {
 	for name, serve := range map[string]func(net.Conn){
 		"before the head": hang(), "after the head": hang(okHead), "mid-stream": hang(okHead, events(word)),
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancelCause(t.Context())
-				time.AfterFunc(time.Second, func() { cancel(withdrawn) })
-				tr := pipeClient(t, false, serve).Stream(ctx, Request{Timeout: time.Minute, IdleTimeout: time.Minute})
-				if f := tr.Failure; f == nil || f.Reason != ReasonCanceled || f.Detail != withdrawn.Error() || tr.End != time.Second {
-					t.Errorf("failure %v at %v, want canceled", f, tr.End)
-				}
-				if _, ok := TTFT(tr); ok {
-					t.Error("a canceled request gave a sample")
-				}
-			})
-		})
-	}
-	t.Run("the caller's own deadline", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			for texts, want := range map[string]Reason{okHead: ReasonTimeoutFirstToken, okHead + events(word): ReasonTimeout} {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				tr := pipeClient(t, false, hang(texts)).Stream(ctx, Request{Timeout: time.Minute})
-				cancel()
-				if f := tr.Failure; f == nil || f.Reason != want || tr.End != time.Second {
-					t.Errorf("failure %v at %v, want %s", f, tr.End, want)
-				}
+		inBubble(t, name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(time.Second, func() { cancel(withdrawn) })
+			tr := pipeClient(t, false, serve).Stream(ctx, Request{Timeout: time.Minute, IdleTimeout: time.Minute})
+			if f := tr.Failure; f == nil || f.Reason != ReasonCanceled || f.Detail != withdrawn.Error() || tr.End != time.Second {
+				t.Errorf("failure %v at %v, want canceled", f, tr.End)
+			}
+			if _, ok := TTFT(tr); ok {
+				t.Error("a canceled request gave a sample")
 			}
 		})
+	}
+	inBubble(t, "the caller's own deadline", func(t *testing.T) {
+		for texts, want := range map[string]Reason{okHead: ReasonTimeoutFirstToken, okHead + events(word): ReasonTimeout} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			tr := pipeClient(t, false, hang(texts)).Stream(ctx, Request{Timeout: time.Minute})
+			cancel()
+			if f := tr.Failure; f == nil || f.Reason != want || tr.End != time.Second {
+				t.Errorf("failure %v at %v, want %s", f, tr.End, want)
+			}
+		}
 	})
 }
 
@@ -212,31 +205,34 @@ func TestTurns(t *testing.T) {
 		"near": {turnTime / 2, requests * turnTime / 2, int64(atOnce)},
 		"far":  {time.Second, time.Second + requests*turnTime/time.Duration(atOnce), requests},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := pipeClient(t, false, func(c net.Conn) { say(c, okHead, events(word, done)) })
-				dial := c.dialer
-				var dialling, most atomic.Int64
-				c.dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-					most.Store(max(most.Load(), dialling.Add(1)))
-					time.Sleep(tt.dial)
-					dialling.Add(-1)
-					return dial(ctx, network, addr)
-				}
-				start := time.Now()
-				var all sync.WaitGroup
-				for range requests {
-					all.Go(func() {
-						if tr := c.Stream(t.Context(), Request{}); tr.Failure != nil {
-							t.Errorf("failure %v", tr.Failure)
-						}
-					})
-				}
-				all.Wait()
-				if took := time.Since(start); took > tt.took || most.Load() > tt.most {
-					t.Errorf("took %v, want %v at most; %d at once, want %d at most", took, tt.took, most.Load(), tt.most)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			c := pipeClient(t, false, func(c net.Conn) { say(c, okHead, events(word, done)) })
+			dial := c.dialer
+			var dialling, most atomic.Int64
+			c.dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				most.Store(max(most.Load(), dialling.Add(1)))
+				time.Sleep(tt.dial)
+				dialling.Add(-1)
+				return dial(ctx, network, addr)
+			}
+			start := time.Now()
+			var all sync.WaitGroup
+			for range requests {
+				all.Go(func() {
+					if tr := c.Stream(t.Context(), Request{}); tr.Failure != nil {
+						t.Errorf("failure %v", tr.Failure)
+					}
+				})
+			}
+			all.Wait()
+			if took := time.Since(start); took > tt.took || most.Load() > tt.most {
+				t.Errorf("took %v, want %v at most; %d at once, want %d at most", took, tt.took, most.Load(), tt.most)
+			}
 		})
 	}
+}
+
+// inBubble runs a subtest on synctest's clock.
+func inBubble(t *testing.T, name string, f func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }

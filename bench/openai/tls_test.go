@@ -82,7 +82,7 @@ func TestTLS(t *testing.T) {
 	})
 	old := serverTLS(func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 })
 
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		url    string
 		config config.TLSConfig
 		want   Reason
@@ -100,8 +100,7 @@ func TestTLS(t *testing.T) {
 		"https against a plain port":            {"https://" + plain.Listener.Addr().String(), trusting, ReasonTLS, true},
 		"reset in the handshake":                {"https://" + silent, trusting, ReasonTLS, true},
 		"http against a TLS port":               {"http://" + tlsServer(t, serverTLS(func(*tls.Config) {})).Listener.Addr().String(), trusting, ReasonHTTP4xx, false},
-	}
-	for name, tt := range tests {
+	} {
 		for _, keep := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, keep alive %v", name, keep), func(t *testing.T) {
 				c := newTestClient(t, Config{BaseURL: tt.url, KeepAlive: keep, HTTP: config.HTTPClientConfig{TLSConfig: tt.config}})
@@ -132,9 +131,7 @@ func TestFilesAreReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	c := newTestClient(t, Config{BaseURL: server.URL, KeepAlive: true, HTTP: config.HTTPClientConfig{TLSConfig: config.TLSConfig{

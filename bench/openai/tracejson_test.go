@@ -60,13 +60,9 @@ func TestTracesAreKeptWhole(t *testing.T) {
 		fill(t, r, reflect.ValueOf(&want).Elem())
 		want.Answer, want.Reasoning = "", "" // are in no log
 		line, err := json.Marshal(want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		var indented bytes.Buffer
-		if err := json.Indent(&indented, line, "", " "); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, json.Indent(&indented, line, "", " "))
 		for _, text := range [][]byte{line, indented.Bytes()} {
 			var got Trace
 			if err := json.Unmarshal(text, &got); err != nil {

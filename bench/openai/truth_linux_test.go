@@ -93,9 +93,7 @@ func BenchmarkTruth(b *testing.B) {
 func (c truthCase) run(b *testing.B) *truthRow {
 	base := startPace(b, c.gap)
 	client, err := NewClient(Config{BaseURL: base, KeepAlive: true})
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	defer client.CloseIdleConnections()
 	if c.userTime {
 		client.dialer = new(net.Dialer).DialContext // nobody asks for stamps
@@ -174,16 +172,10 @@ func startPace(b *testing.B, gap time.Duration) string {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestPaceProcess$")
 	cmd.Env = append(os.Environ(), paceGap+"="+gap.String())
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
+	noError(b, cmd.Start())
 	b.Cleanup(func() {
 		_ = stdin.Close()
 		_ = cmd.Wait()
@@ -237,14 +229,10 @@ func (p *paced) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func readTruth(b *testing.B, base string) (all map[string][]int64) {
 	resp, err := http.Get(base + "/truth")
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	defer http.DefaultClient.CloseIdleConnections()
 	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&all); err != nil {
-		b.Fatal(err)
-	}
+	noError(b, json.NewDecoder(resp.Body).Decode(&all))
 	return all
 }
 

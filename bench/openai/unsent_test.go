@@ -27,7 +27,7 @@ func TestUnsent(t *testing.T) {
 	token := func(url string) config.HTTPClientConfig {
 		return config.HTTPClientConfig{OAuth2: &config.OAuth2{ClientID: "id", ClientSecret: "5ecret", TokenURL: url}}
 	}
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		http   config.HTTPClientConfig
 		unsent bool
 		says   string
@@ -40,8 +40,7 @@ func TestUnsent(t *testing.T) {
 		"token server not there":   {token("http://127.0.0.1:1/"), true, "refused"},
 		"a server that says no":    {config.HTTPClientConfig{}, false, "no key"},
 		"no server there, by name": {config.HTTPClientConfig{ProxyConfig: config.ProxyConfig{ProxyURL: mustURL(t, "http://127.0.0.1:1")}}, false, "refused"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			c := newTestClient(t, Config{BaseURL: server.URL, HTTP: tt.http})
 			f := c.Stream(t.Context(), Request{Timeout: patience}).Failure
@@ -64,8 +63,6 @@ func TestUnsent(t *testing.T) {
 func mustURL(t *testing.T, text string) config.URL {
 	t.Helper()
 	u, _, err := ParseEndpoint(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return config.URL{URL: u}
 }

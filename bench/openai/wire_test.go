@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,24 +18,22 @@ import (
 
 func TestGzip(t *testing.T) {
 	body := events(role, word, word, stop, done)
-	t.Run("flushed event by event", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			c := pipeClient(t, false, func(c net.Conn) {
-				say(c, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n")
-				zw := gzip.NewWriter(c)
-				for e := range strings.SplitAfterSeq(body, "\n\n") {
-					time.Sleep(time.Second)
-					_, _ = io.WriteString(zw, e)
-					_ = zw.Flush()
-				}
-				_ = zw.Close()
-			})
-			tr := c.Stream(t.Context(), Request{})
-			want := []Chunk{{At: 2 * time.Second}, {At: 3 * time.Second}}
-			if diff := cmp.Diff(want, tr.Chunks); diff != "" || tr.Failure != nil {
-				t.Errorf("failure %v, chunks (-want +got):\n%s", tr.Failure, diff)
+	inBubble(t, "flushed event by event", func(t *testing.T) {
+		c := pipeClient(t, false, func(c net.Conn) {
+			say(c, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n")
+			zw := gzip.NewWriter(c)
+			for e := range strings.SplitAfterSeq(body, "\n\n") {
+				time.Sleep(time.Second)
+				_, _ = io.WriteString(zw, e)
+				_ = zw.Flush()
 			}
+			_ = zw.Close()
 		})
+		tr := c.Stream(t.Context(), Request{})
+		want := []Chunk{{At: 2 * time.Second}, {At: 3 * time.Second}}
+		if diff := cmp.Diff(want, tr.Chunks); diff != "" || tr.Failure != nil {
+			t.Errorf("failure %v, chunks (-want +got):\n%s", tr.Failure, diff)
+		}
 	})
 	var zipped bytes.Buffer
 	zw := gzip.NewWriter(&zipped)

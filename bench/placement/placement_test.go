@@ -65,7 +65,7 @@ func TestVerdicts(t *testing.T) {
 		return holder{"ascend", "77", "python", devices, cpus, mems}
 	}
 	metax := func(cpus, mems string) holder { return holder{"metax", "77", "python", []string{"0"}, cpus, mems} }
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		on     page
 		h      holder
@@ -91,8 +91,7 @@ func TestVerdicts(t *testing.T) {
 		{"node without memory", withoutMemory(1), ascend("4-7", "0", "0"), notKnown + "node 1 of card ascend 0 has no CPUs or no memory", nil},
 		{"card without a node", two(0, -1), ascend("0-3", "0", "0", "1"), notKnown + "the node of card ascend 1 is not known", nil},
 		{"no nodes", nil, ascend("0-3", "0", "0"), notKnown + "the page has no NUMA nodes (is the exporter's collector numa off?)", nil},
-	}
-	for _, tt := range tests {
+	} {
 		r := Judge(Read(tt.on.with(tt.h)))
 		if got := r.Processes[0].Text; got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)

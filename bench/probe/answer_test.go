@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
@@ -46,9 +44,7 @@ func TestAnswers(t *testing.T) {
 				l.probe(t.Context(), time.Now())
 				got = append(got, l.last.Result())
 			}
-			if diff := cmp.Diff(tt.results, strings.Join(got, " ")); diff != "" {
-				t.Errorf("results (-want +got):\n%s", diff)
-			}
+			equal(t, "results", tt.results, strings.Join(got, " "))
 			all, changes := samples(t, p), 0.0
 			for _, n := range only(all, "answer_changes_total") {
 				changes += n

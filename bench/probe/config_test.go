@@ -29,12 +29,8 @@ func readText(t testing.TB, text, dir string) (File, error) {
 
 func write(t testing.TB, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	noError(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // certificate is some valid one, as PEM.
@@ -48,9 +44,7 @@ func certificate() string {
 func parsed(t testing.TB, text, dir string) []Target {
 	t.Helper()
 	file, err := readText(t, text, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return file.Targets
 }
 
@@ -110,9 +104,7 @@ func TestEveryField(t *testing.T) {
 	write(t, filepath.Join(dir, "ca.pem"), certificate())
 	write(t, filepath.Join(dir, "probes.yml"), everyField)
 	file, err := ReadFile(filepath.Join(dir, "probes.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	targets := file.Targets
 	second, third := DefaultSpec(), DefaultSpec()
 	second.API, third.API = openai.Chat, openai.Chat
@@ -150,29 +142,17 @@ func TestEveryField(t *testing.T) {
 		got = append(got, target.spec)
 		prompts, urls = append(prompts, target.prompt), append(urls, target.URL().String())
 	}
-	if diff := cmp.Diff(want, got, specOptions()); diff != "" {
-		t.Errorf("specs (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"Dear reader,\n", "say: \"hello\"\n", ""}, prompts); diff != "" {
-		t.Errorf("prompts (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"https://gateway.example:8443/llm", "http://127.0.0.1:8000", "http://127.0.0.1:8000"}, urls); diff != "" {
-		t.Errorf("base URLs (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(`{"seed":0,"stop":["a"],"temperature":0.5}`, asJSON(t, targets[0].extra)); diff != "" {
-		t.Errorf("members of requests (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(want[0].Devices, targets[0].Devices()); diff != "" {
-		t.Errorf("devices (-want +got):\n%s", diff)
-	}
+	equal(t, "specs", want, got, specOptions())
+	equal(t, "prompts", []string{"Dear reader,\n", "say: \"hello\"\n", ""}, prompts)
+	equal(t, "base URLs", []string{"https://gateway.example:8443/llm", "http://127.0.0.1:8000", "http://127.0.0.1:8000"}, urls)
+	equal(t, "members of requests", `{"seed":0,"stop":["a"],"temperature":0.5}`, asJSON(t, targets[0].extra))
+	equal(t, "devices", want[0].Devices, targets[0].Devices())
 }
 
 func asJSON(t *testing.T, v any) string {
 	t.Helper()
 	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return string(text)
 }
 
@@ -184,9 +164,7 @@ func TestDefaults(t *testing.T) {
 		UnhealthyAfter: 3, HealthyAfter: 1,
 		HTTP: config.DefaultHTTPClientConfig,
 	}
-	if diff := cmp.Diff(want, targets[0].spec, specOptions()); diff != "" {
-		t.Errorf("spec (-want +got):\n%s", diff)
-	}
+	equal(t, "spec", want, targets[0].spec, specOptions())
 	if targets[0].prompt != DefaultPrompt {
 		t.Errorf("prompt %q", targets[0].prompt)
 	}
@@ -200,7 +178,7 @@ func TestErrorsHoldNoSecret(t *testing.T) {
 	const secret = "sk-5ecret'`\"0042"
 	quoted := `"` + strings.ReplaceAll(secret, `"`, `\"`) + `"`
 	plain := strings.NewReplacer("'", "", "`", "", `"`, "").Replace(secret) // sk-5ecret0042
-	tests := map[string]string{
+	for name, text := range map[string]string{
 		"as the URL":                 "probes: [{url: " + quoted + "}]",
 		"in the URL":                 "probes: [{url: 'http://me:" + plain + "@h:1'}]",
 		"in the query":               "probes: [{url: 'http://h:1?key=" + plain + "'}]",
@@ -213,8 +191,7 @@ func TestErrorsHoldNoSecret(t *testing.T) {
 		"twice":                      "probes: [{url: 'http://h:1', http: {bearer_token: " + quoted + ", authorization: {credentials: " + quoted + "}}}]",
 		"in a file that is cut":      "probes: [{url: 'http://h:1', http: {bearer_token: \"" + plain,
 		"of a probe with bad fields": "probes: [{url: 'http://h:1', http: {bearer_token: " + quoted + "}, timeout: 0s}]",
-	}
-	for name, text := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := readText(t, text, t.TempDir())
 			if err == nil {

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // Each mistake is told with its line and its field.
@@ -16,7 +14,7 @@ func TestMistakes(t *testing.T) {
 	write(t, filepath.Join(dir, "bad.pem"), "no certificate")
 	none := "FILE:1: probes: is missing, such as probes: [{url: http://127.0.0.1:8000}]"
 	// Each text stands in line 2 for a probe with a good URL, unless it has lines of its own.
-	tests := map[string]struct{ text, want string }{
+	for name, tt := range map[string]struct{ text, want string }{
 		"nothing":                  {"\n", none},
 		"no probes":                {"\n{}", none},
 		"probes, empty":            {"\nprobes:\n", none},
@@ -44,8 +42,7 @@ func TestMistakes(t *testing.T) {
 		"CA missing":               {"http: {tls_config: {ca_file: none.pem}}", "FILE:2: http: configuring HTTP: unable to read CA cert: unable to read file DIR/none.pem: open DIR/none.pem: no such file or directory"},
 		"unknown anchor":           {"http: {basic_auth: {username: u, password: *s3cret}}", "FILE: unknown anchor … referenced"},
 		"two ways to authenticate": {"http: {authorization: {credentials: x}, basic_auth: {username: y}}", "FILE:2: http: at most one of basic_auth, oauth2 & authorization must be configured"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			text, own := strings.CutPrefix(tt.text, "\n")
 			if own {
@@ -55,9 +52,7 @@ func TestMistakes(t *testing.T) {
 			}
 			_, err := readText(t, text, dir)
 			got := strings.NewReplacer(filepath.Join(dir, "probes.yml"), "FILE", dir, "DIR").Replace(fmt.Sprint(err))
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
+			equal(t, "error", tt.want, got)
 		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/go-kit/log"
 	"github.com/go-kit/log/level"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
@@ -43,7 +42,5 @@ level=warn target=a msg="probe failed" reason=empty request_id= status=0 detail=
 level=warn target=a msg="probe failed" reason=timeout_first_token request_id= status=0 detail= hint=
 level=warn target=a msg="probe failed" reason=http_4xx request_id=id status=404 detail=why hint="is the model's name right, and the URL's path? without a model the server's first is taken"
 `
-	if diff := cmp.Diff(want, output.String()); diff != "" {
-		t.Errorf("log (-want +got):\n%s", diff)
-	}
+	equal(t, "log", want, output.String())
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-kit/log"
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/common/model"
@@ -35,9 +34,7 @@ func withObjectives(t testing.TB) Target {
 // before its first probe, so that a rate is right from the first failure on.
 func TestSeriesFromTheStart(t *testing.T) {
 	p := New(log.NewNopLogger())
-	if err := p.Apply([]Target{withObjectives(t)}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, p.Apply([]Target{withObjectives(t)}))
 	var want []string
 	for _, name := range []string{
 		"time_to_first_token_seconds_count", "time_per_output_token_seconds_count", "inter_token_latency_seconds_count",
@@ -66,17 +63,13 @@ func TestSeriesFromTheStart(t *testing.T) {
 		at0[series] = 0
 	}
 	at0[`state{model="m",state="unknown",target="a"}`] = 1
-	if diff := cmp.Diff(at0, samples(t, p)); diff != "" {
-		t.Errorf("series (-want +got):\n%s", diff)
-	}
+	equal(t, "series", at0, samples(t, p))
 }
 
 // observed is what one request adds to the series of a new target.
 func observed(t *testing.T, target Target, trace *openai.Trace) map[string]float64 {
 	p := New(log.NewNopLogger())
-	if err := p.Apply([]Target{target}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, p.Apply([]Target{target}))
 	trace.RequestID, trace.Model = "id", "m"
 	p.observe(target, trace.Model, trace)
 	got := map[string]float64{}
@@ -181,37 +174,14 @@ func TestObserve(t *testing.T) {
 		}
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			tt.want["requests_total"], tt.want["start_delay_seconds_count"] = 1, 1
-			if diff := cmp.Diff(tt.want, observed(t, withObjectives(t), &tt.trace)); diff != "" {
-				t.Errorf("what is added (-want +got):\n%s", diff)
-			}
-		})
+		tt.want["requests_total"], tt.want["start_delay_seconds_count"] = 1, 1
+		equal(t, name, tt.want, observed(t, withObjectives(t), &tt.trace))
 	}
-	t.Run("no objectives", func(t *testing.T) {
-		trace := openai.Trace{Chunks: chunks(time.Hour)}
-		if got := only(observed(t, makeTarget(t, nil), &trace), "slo"); len(got) > 0 {
-			t.Errorf("violations %v", got)
-		}
-	})
-}
-
-// scrape is what a server with an Accept header of its own gets.
-func scrape(t *testing.T, p *Prober, accept string) *httptest.ResponseRecorder {
-	t.Helper()
-	r := prometheus.NewPedanticRegistry()
-	r.MustRegister(p)
-	w := httptest.NewRecorder()
-	req := httptest.NewRequest(http.MethodGet, "/metrics", nil)
-	req.Header.Set("Accept", accept)
-	promhttp.HandlerFor(r, promhttp.HandlerOpts{EnableOpenMetrics: true}).ServeHTTP(w, req)
-	if w.Code != http.StatusOK {
-		t.Fatalf("status %d: %s", w.Code, w.Body)
+	trace := openai.Trace{Chunks: chunks(time.Hour)}
+	if got := only(observed(t, makeTarget(t, nil), &trace), "slo"); len(got) > 0 {
+		t.Errorf("without objectives: violations %v", got)
 	}
-	return w
 }
-
-const acceptOpenMetrics = "application/openmetrics-text; version=1.0.0"
 
 // The boundaries as vLLM's own /metrics writes them: only equal texts fall into
 // the same series when both are summed by le.
@@ -222,13 +192,17 @@ func TestBoundariesAreThoseOfVLLM(t *testing.T) {
 		e2e  = "0.3 0.5 0.8 1.0 1.5 2.0 2.5 5.0 10.0 15.0 20.0 30.0 40.0 50.0 60.0 120.0 240.0 480.0 960.0 1920.0 7680.0"
 	)
 	p, _ := fakeLoop(makeTarget(t, nil), fakeClient{})
-	text := scrape(t, p, acceptOpenMetrics).Body.String()
+	r, w := prometheus.NewPedanticRegistry(), httptest.NewRecorder()
+	r.MustRegister(p)
+	req := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	req.Header.Set("Accept", "application/openmetrics-text; version=1.0.0")
+	promhttp.HandlerFor(r, promhttp.HandlerOpts{EnableOpenMetrics: true}).ServeHTTP(w, req)
 	for metric, vllm := range map[string]string{
 		"time_to_first_token_seconds": ttft, "time_per_output_token_seconds": itl,
 		"inter_token_latency_seconds": itl, "request_duration_seconds": e2e,
 	} {
 		have := map[string]bool{}
-		for line := range strings.Lines(text) {
+		for line := range strings.Lines(w.Body.String()) {
 			if rest, ok := strings.CutPrefix(line, "accelerator_probe_"+metric+"_bucket{"); ok {
 				_, rest, _ = strings.Cut(rest, `le="`)
 				le, _, _ := strings.Cut(rest, `"`)

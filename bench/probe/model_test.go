@@ -70,7 +70,7 @@ func play(t *testing.T, target Target, s *script, n int) *Prober {
 // after a failure.
 func TestWhenModelIsAsked(t *testing.T) {
 	const failed = openai.ReasonHTTP4xx
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		configured string
 		script     *script
 		want       []string
@@ -82,15 +82,10 @@ func TestWhenModelIsAsked(t *testing.T) {
 		"not learned":     {"", &script{models: []any{failed, failed, failed}}, []string{"models", "models", "models"}},
 		"learned at last": {"", &script{models: []any{failed, "m"}}, []string{"models", "models", "probe m", "probe m"}},
 		"the list broke":  {"", &script{probes: []openai.Reason{failed}, models: []any{"m", failed, "m"}}, []string{"models", "probe m", "models", "probe m", "probe m"}},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				play(t, makeTarget(t, func(s *Spec) { s.Model = tt.configured }), tt.script, 3)
-				if diff := cmp.Diff(tt.want, tt.script.log); diff != "" {
-					t.Errorf("asked (-want +got):\n%s", diff)
-				}
-			})
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			play(t, makeTarget(t, func(s *Spec) { s.Model = tt.configured }), tt.script, 3)
+			equal(t, "asked", tt.want, tt.script.log)
 		})
 	}
 }
@@ -99,32 +94,26 @@ func TestSeriesBeforeModelIsKnown(t *testing.T) {
 	learned := func(s *Spec) { s.Model = "" }
 	t.Run("before the first question", func(t *testing.T) {
 		p, _ := fakeLoop(makeTarget(t, learned), fakeClient{})
-		if diff := cmp.Diff(map[string]float64{}, samples(t, p)); diff != "" {
-			t.Errorf("series (-want +got):\n%s", diff)
-		}
+		equal(t, "series", map[string]float64{}, samples(t, p))
 	})
-	t.Run("known at last", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			s := &script{models: []any{openai.ReasonConnect, openai.ReasonConnect, "m"}}
-			p := play(t, makeTarget(t, learned), s, 3)
-			got := samples(t, p)
-			// What was counted stays; what was a state has gone.
-			want := map[string]float64{`requests_total{model="",target="a"}`: 2, `skipped_total{model="",target="a"}`: 0}
-			for _, r := range openai.Reasons() {
-				want[fmt.Sprintf(`failures_total{model="",reason=%q,target="a"}`, r)] = 0
-			}
-			want[`failures_total{model="",reason="connect",target="a"}`] = 2
-			if diff := cmp.Diff(want, onlyModel(got, "")); diff != "" {
-				t.Errorf("series without a model (-want +got):\n%s", diff)
-			}
-			configured := samples(t, play(t, makeTarget(t, nil), &script{}, 1))
-			for _, all := range []map[string]float64{got, configured} {
-				delete(all, `last_success_timestamp_seconds{model="m",target="a"}`)
-			}
-			if diff := cmp.Diff(onlyModel(configured, "m"), onlyModel(got, "m")); diff != "" {
-				t.Errorf("series of a configured model, and of a learned one (-configured +learned):\n%s", diff)
-			}
-		})
+	inBubble(t, "known at last", func(t *testing.T) {
+		s := &script{models: []any{openai.ReasonConnect, openai.ReasonConnect, "m"}}
+		p := play(t, makeTarget(t, learned), s, 3)
+		got := samples(t, p)
+		// What was counted stays; what was a state has gone.
+		want := map[string]float64{`requests_total{model="",target="a"}`: 2, `skipped_total{model="",target="a"}`: 0}
+		for _, r := range openai.Reasons() {
+			want[fmt.Sprintf(`failures_total{model="",reason=%q,target="a"}`, r)] = 0
+		}
+		want[`failures_total{model="",reason="connect",target="a"}`] = 2
+		equal(t, "series without a model", want, onlyModel(got, ""))
+		configured := samples(t, play(t, makeTarget(t, nil), &script{}, 1))
+		for _, all := range []map[string]float64{got, configured} {
+			delete(all, `last_success_timestamp_seconds{model="m",target="a"}`)
+		}
+		if diff := cmp.Diff(onlyModel(configured, "m"), onlyModel(got, "m")); diff != "" {
+			t.Errorf("series of a configured model, and of a learned one (-configured +learned):\n%s", diff)
+		}
 	})
 }
 
@@ -151,9 +140,7 @@ func TestFailuresOfAFormerModelStay(t *testing.T) {
 			`failures_total{model="new",reason="http_4xx",target="a"}`: 1,
 		}
 		all := samples(t, p)
-		if diff := cmp.Diff(want, only(all, "failures_total")); diff != "" {
-			t.Errorf("failures (-want +got):\n%s", diff)
-		}
+		equal(t, "failures", want, only(all, "failures_total"))
 		if got := all[`requests_total{model="old",target="a"}`]; got != 2 {
 			t.Errorf("%v requests of the former model, want 2", got)
 		}

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
@@ -26,9 +24,7 @@ func TestNotSent(t *testing.T) {
 		series := fmt.Sprintf(`{model=%q,target="a"}`, model)
 		all := samples(t, p)
 		want := map[string]float64{"skipped_total" + series: 2, fmt.Sprintf(`state{model=%q,state="unknown",target="a"}`, model): 1}
-		if diff := cmp.Diff(want, only(all, "")); diff != "" {
-			t.Errorf("series that are not 0 (-want +got):\n%s", diff)
-		}
+		equal(t, "series that are not 0", want, only(all, ""))
 		if success, there := all["success"+series]; !there || success != 0 {
 			t.Errorf("success is %v, there: %v", success, there)
 		}
@@ -57,9 +53,7 @@ func TestOutcomes(t *testing.T) {
 		l.probe(t.Context(), time.Now())
 		got = append(got, p.Statuses()[0].Last.Result())
 	}
-	if diff := cmp.Diff([]string{"connect", "connect", "success", "connect", "connect", "success"}, got); diff != "" {
-		t.Errorf("outcomes (-want +got):\n%s", diff)
-	}
+	equal(t, "outcomes", []string{"connect", "connect", "success", "connect", "connect", "success"}, got)
 	const ms = time.Millisecond
 	if o := p.Statuses()[0].LastSuccess; o.TTFT != 100*ms || o.TPOT != 25*ms || o.E2E != 150*ms || o.RequestID == "" {
 		t.Errorf("last success %+v", o)

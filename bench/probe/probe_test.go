@@ -2,12 +2,14 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-kit/log"
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"go.uber.org/goleak"
@@ -40,9 +42,7 @@ func makeTarget(t testing.TB, change func(*Spec)) Target {
 		change(&s)
 	}
 	target, err := s.Validate(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(err...))
 	return target
 }
 
@@ -133,9 +133,7 @@ func gather(t testing.TB, p *Prober) []*dto.MetricFamily {
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(p)
 	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return families
 }
 
@@ -177,4 +175,20 @@ func only(all map[string]float64, keep string) map[string]float64 {
 		}
 	}
 	return kept
+}
+
+// noError ends the test where it could not go on.
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// equal fails the test where two values differ.
+func equal(t *testing.T, what string, want, got any, opts ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, opts...); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
 }

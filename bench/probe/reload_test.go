@@ -73,20 +73,24 @@ func quickTarget(t testing.TB, url string, change func(*Spec)) Target {
 
 func apply(t testing.TB, p *Prober, targets ...Target) {
 	t.Helper()
-	if err := p.Apply(targets); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, p.Apply(targets))
+}
+
+// probing runs a target that had one answer, and whose second request is in flight.
+func probing(t *testing.T) (e *endpoint, p *Prober, stop func()) {
+	t.Helper()
+	e, p = newEndpoint(t), New(log.NewNopLogger())
+	apply(t, p, quickTarget(t, e.url+"/a", nil))
+	stop = running(t, p)
+	e.expect(t, "/a")
+	e.answer <- struct{}{}
+	e.expect(t, "/a")
+	return e, p, stop
 }
 
 // An unchanged target keeps its request in flight and its counters.
 func TestReloadUnchanged(t *testing.T) {
-	e := newEndpoint(t)
-	p := New(log.NewNopLogger())
-	apply(t, p, quickTarget(t, e.url+"/a", nil))
-	stop := running(t, p)
-	e.expect(t, "/a")
-	e.answer <- struct{}{}
-	e.expect(t, "/a")
+	e, p, stop := probing(t)
 	apply(t, p, quickTarget(t, e.url+"/a", nil), quickTarget(t, e.url+"/b", func(s *Spec) { s.Name = "b" }))
 	e.expect(t, "/b") // a new one starts
 	close(e.answer)
@@ -107,13 +111,7 @@ func TestReloadUnchanged(t *testing.T) {
 
 // A changed target has its request cancelled, and starts anew.
 func TestReloadChanged(t *testing.T) {
-	e := newEndpoint(t)
-	p := New(log.NewNopLogger())
-	apply(t, p, quickTarget(t, e.url+"/a", nil))
-	stop := running(t, p)
-	e.expect(t, "/a")
-	e.answer <- struct{}{}
-	e.expect(t, "/a")
+	e, p, stop := probing(t)
 	apply(t, p, quickTarget(t, e.url+"/b", func(s *Spec) { s.Model = "n" }))
 	if left := only(samples(t, p), `model="m"`); len(left) > 0 {
 		t.Errorf("series of before: %v", left)

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/common/model"
 
@@ -23,7 +22,7 @@ type sent struct{ Planned, At float64 }
 // two at a time; the planned instants that pass meanwhile are counted.
 func TestScheduleDoesNotDrift(t *testing.T) {
 	const interval = 10 * time.Second
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		took    time.Duration
 		want    []sent
 		skipped float64
@@ -33,39 +32,34 @@ func TestScheduleDoesNotDrift(t *testing.T) {
 		"above interval":   {12 * time.Second, []sent{{0, 0}, {2, 2}, {4, 4}}, 3},
 		"several of them":  {25 * time.Second, []sent{{0, 0}, {3, 3}}, 4},
 		"longer than that": {time.Hour, []sent{{0, 0}}, 5},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				target := makeTarget(t, func(s *Spec) { s.Interval = model.Duration(interval) })
-				var got []sent
-				var busy atomic.Int32
-				start := time.Now()
-				first := start.Add((&loop{target: target}).offset())
-				in := func(at time.Time) float64 { return float64(at.Sub(first)) / float64(interval) }
-				p, _ := fakeLoop(target, fakeClient{stream: func(ctx context.Context, r openai.Request) *openai.Trace {
-					if busy.Add(1) > 1 {
-						t.Error("two requests at once")
-					}
-					defer busy.Add(-1)
-					got = append(got, sent{in(r.Planned), in(time.Now())})
-					select {
-					case <-time.After(tt.took):
-						return goodTrace(r)
-					case <-ctx.Done():
-						return failedTrace(r, openai.ReasonCanceled)
-					}
-				}})
-				stop := running(t, p)
-				time.Sleep(time.Until(first.Add(5*interval + interval/2)))
-				stop()
-				if diff := cmp.Diff(tt.want, got); diff != "" {
-					t.Errorf("requests (-want +got):\n%s", diff)
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			target := makeTarget(t, func(s *Spec) { s.Interval = model.Duration(interval) })
+			var got []sent
+			var busy atomic.Int32
+			start := time.Now()
+			first := start.Add((&loop{target: target}).offset())
+			in := func(at time.Time) float64 { return float64(at.Sub(first)) / float64(interval) }
+			p, _ := fakeLoop(target, fakeClient{stream: func(ctx context.Context, r openai.Request) *openai.Trace {
+				if busy.Add(1) > 1 {
+					t.Error("two requests at once")
 				}
-				if got := samples(t, p)[`skipped_total{model="m",target="a"}`]; got != tt.skipped {
-					t.Errorf("%v skipped, want %v", got, tt.skipped)
+				defer busy.Add(-1)
+				got = append(got, sent{in(r.Planned), in(time.Now())})
+				select {
+				case <-time.After(tt.took):
+					return goodTrace(r)
+				case <-ctx.Done():
+					return failedTrace(r, openai.ReasonCanceled)
 				}
-			})
+			}})
+			stop := running(t, p)
+			time.Sleep(time.Until(first.Add(5*interval + interval/2)))
+			stop()
+			equal(t, "requests", tt.want, got)
+			if got := samples(t, p)[`skipped_total{model="m",target="a"}`]; got != tt.skipped {
+				t.Errorf("%v skipped, want %v", got, tt.skipped)
+			}
 		})
 	}
 }
@@ -105,9 +99,7 @@ func TestRequest(t *testing.T) {
 			RequestID: got.RequestID, Planned: first, Timeout: 50 * time.Second, IdleTimeout: 5 * time.Second,
 			Traced: true, KeepAnswer: true,
 		}
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(openai.Request{}, "FirstText")); diff != "" {
-			t.Errorf("request (-want +got):\n%s", diff)
-		}
+		equal(t, "request", want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(openai.Request{}, "FirstText"))
 	})
 }
 
@@ -146,8 +138,6 @@ func TestShutdown(t *testing.T) {
 			`requests_total{model="m",target="a"}`:                   1,
 			`failures_total{model="m",reason="canceled",target="a"}`: 1,
 		}
-		if diff := cmp.Diff(want, only(samples(t, p), "_total")); diff != "" {
-			t.Errorf("counters (-want +got):\n%s", diff)
-		}
+		equal(t, "counters", want, only(samples(t, p), "_total"))
 	})
 }

@@ -60,9 +60,7 @@ func TestVerdict(t *testing.T) {
 				}
 				got += string(v.state[0])
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("states after %s (-want +got):\n%s", tt.events, diff)
-			}
+			equal(t, fmt.Sprintf("states after %s", tt.events), tt.want, got)
 		})
 	}
 }
@@ -76,9 +74,7 @@ func TestReadLook(t *testing.T) {
 	} {
 		got := look{tokens: map[string]float64{}}
 		_ = fakeClient{page: func() string { return page }}.Metrics(t.Context(), got.addLine)
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(look{})); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", page, diff)
-		}
+		equal(t, page, want, got, cmp.AllowUnexported(look{}))
 	}
 }
 
@@ -103,46 +99,47 @@ func TestStateOfAServerThatLetsProbesWait(t *testing.T) {
 		"a slow page":        {timeout: 10 * time.Second, page: queue, slow: 8 * time.Second, want: "oobbb"},
 		"a long answer":      {timeout: 100 * time.Second, page: hang, text: true, want: "oooooooo"}, // which shows that it works
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				target := makeTarget(t, func(s *Spec) { s.Interval, s.Timeout = model.Duration(interval), model.Duration(tt.timeout) })
-				start, requests := time.Now(), 0
-				c := fakeClient{stream: func(ctx context.Context, r openai.Request) *openai.Trace {
-					if requests++; requests == 1 {
+		inBubble(t, name, func(t *testing.T) {
+			target := makeTarget(t, func(s *Spec) { s.Interval, s.Timeout = model.Duration(interval), model.Duration(tt.timeout) })
+			start, requests := time.Now(), 0
+			c := fakeClient{stream: func(ctx context.Context, r openai.Request) *openai.Trace {
+				if requests++; requests == 1 {
+					return goodTrace(r)
+				}
+				if tt.text {
+					r.FirstText()
+				}
+				select {
+				case <-time.After(r.Timeout):
+					if tt.text {
 						return goodTrace(r)
 					}
-					if tt.text {
-						r.FirstText()
-					}
-					select {
-					case <-time.After(r.Timeout):
-						if tt.text {
-							return goodTrace(r)
-						}
-						return failedTrace(r, openai.ReasonTimeoutFirstToken)
-					case <-ctx.Done():
-						return failedTrace(r, openai.ReasonCanceled)
-					}
-				}}
-				if tt.page != "" {
-					c.page = func() string {
-						time.Sleep(tt.slow)
-						return fmt.Sprintf(tt.page, int(time.Since(start).Seconds()))
-					}
+					return failedTrace(r, openai.ReasonTimeoutFirstToken)
+				case <-ctx.Done():
+					return failedTrace(r, openai.ReasonCanceled)
 				}
-				p, l := fakeLoop(target, c)
-				stop := running(t, p)
-				time.Sleep(l.offset() + interval*3/4)
-				got := ""
-				for range tt.want {
-					got += string(p.Statuses()[0].State[0])
-					time.Sleep(interval)
+			}}
+			if tt.page != "" {
+				c.page = func() string {
+					time.Sleep(tt.slow)
+					return fmt.Sprintf(tt.page, int(time.Since(start).Seconds()))
 				}
-				stop()
-				if diff := cmp.Diff(tt.want, got); diff != "" {
-					t.Errorf("states (-want +got):\n%s", diff)
-				}
-			})
+			}
+			p, l := fakeLoop(target, c)
+			stop := running(t, p)
+			time.Sleep(l.offset() + interval*3/4)
+			got := ""
+			for range tt.want {
+				got += string(p.Statuses()[0].State[0])
+				time.Sleep(interval)
+			}
+			stop()
+			equal(t, "states", tt.want, got)
 		})
 	}
+}
+
+// inBubble runs a subtest on synctest's clock.
+func inBubble(t *testing.T, name string, f func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }

@@ -23,9 +23,7 @@ func BenchmarkRead(b *testing.B) {
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // the peak begins anew
 	for b.Loop() {
 		r, err := Read(Options{}, folder)
-		if err != nil {
-			b.Fatal(err)
-		}
+		noError(b, err)
 		if n := r.Steps[0].Whole.Of(ITL).Count; n != requests*(chunks-1) {
 			b.Fatalf("%d gaps", n)
 		}
@@ -43,13 +41,9 @@ func longLog(b *testing.B, requests, chunks int) (folder string) {
 	const users, takes = 200, 6 * time.Second
 	folder = b.TempDir()
 	w, err := runlog.Create(folder+"/run", newMemlog("a").run)
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	write := func(r runlog.Record) {
-		if err := w.Write(r); err != nil {
-			b.Fatal(err)
-		}
+		noError(b, w.Write(r))
 	}
 	write(runlog.Record{Step: new(closed(users, requests))})
 	gap := takes / time.Duration(chunks+1)
@@ -63,8 +57,6 @@ func longLog(b *testing.B, requests, chunks int) (folder string) {
 		write(runlog.Record{Request: &r})
 	}
 	write(runlog.Record{RunEnd: &runlog.RunEnd{}})
-	if err := w.Close(); err != nil {
-		b.Fatal(err)
-	}
+	noError(b, w.Close())
 	return folder
 }

@@ -61,12 +61,8 @@ func TestCards(t *testing.T) {
 		l.sample(0, 3*time.Second, runlog.SourceExporter, ofCard("2", "power_watts", 70))
 	})
 	s := stepOf(t, Options{}, log, other)
-	if diff := cmp.Diff(want, s.Cards, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
-		t.Errorf("cards (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(2200.0, orZero(s.Joules), cmpopts.EquateApprox(1e-12, 0)); diff != "" {
-		t.Errorf("joules (-want +got):\n%s", diff)
-	}
+	equal(t, "cards", want, s.Cards, cmpopts.EquateApprox(1e-12, 0))
+	equal(t, "joules", 2200.0, orZero(s.Joules), cmpopts.EquateApprox(1e-12, 0))
 }
 
 // TestCardsByPoll holds that a step of 10 s counts what was polled inside it, at the
@@ -98,12 +94,8 @@ func TestCardsByPoll(t *testing.T) {
 				}
 			}))
 			near := cmpopts.EquateApprox(1e-6, 0)
-			if diff := cmp.Diff([]Card{{Vendor: "metax", Device: "0", Serves: true, Watts: tt.watts}}, s.Cards, near); diff != "" {
-				t.Errorf("cards (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tt.joules, orZero(s.Joules), near); diff != "" {
-				t.Errorf("joules (-want +got):\n%s", diff)
-			}
+			equal(t, "cards", []Card{{Vendor: "metax", Device: "0", Serves: true, Watts: tt.watts}}, s.Cards, near)
+			equal(t, "joules", tt.joules, orZero(s.Joules), near)
 		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -52,9 +51,7 @@ func TestChecks(t *testing.T) {
 		TokensBy:     map[openai.TokenSource]int{openai.TokensUsage: 18, openai.TokensChunks: 2},
 		PromptTokens: 513, CachedTokens: 320, CacheKnown: true,
 	}
-	if diff := cmp.Diff(want, s.Checks, cmpopts.EquateApprox(1e-9, 0), cmpopts.IgnoreFields(Checks{}, "Trends", "Arrivals", "ArrivalsOff")); diff != "" {
-		t.Errorf("checks (-want +got):\n%s", diff)
-	}
+	equal(t, "checks", want, s.Checks, cmpopts.EquateApprox(1e-9, 0), cmpopts.IgnoreFields(Checks{}, "Trends", "Arrivals", "ArrivalsOff"))
 	if d := s.Whole.Of(Setup); d.Count != 2 || d.Mean != 0.006 {
 		t.Errorf("setup %+v, want 2 of 6 ms", d)
 	}
@@ -122,7 +119,5 @@ func TestPromptLengths(t *testing.T) {
 	}
 	got := stepOf(t, Options{}, newMemlog("a").step(closed(1, 20), requests, false).ended()).Checks.Prompts
 	want := Prompts{Counted: 6, AimedTokens: 6 * 510, CountedTokens: 6 * 530}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("prompts (-want +got):\n%s", diff)
-	}
+	equal(t, "prompts", want, got)
 }

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -25,11 +26,7 @@ func TestDistribution(t *testing.T) {
 			Percentiles: []Percentile{{P: 25, Value: 1.75}, {P: 50, Value: 2.5}, {P: 99, Value: 3.97}},
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, newDistribution(tt.samples, []float64{25, 50, 99}, perSecond), figuresOnly); diff != "" {
-				t.Errorf("distribution (-want +got):\n%s", diff)
-			}
-		})
+		equal(t, name, tt.want, newDistribution(tt.samples, []float64{25, 50, 99}, perSecond), figuresOnly)
 	}
 }
 
@@ -65,8 +62,6 @@ func TestMedianIsAlwaysGiven(t *testing.T) {
 		{[]float64{99.9, 25, 99.9}, []float64{25, 50, 66, 75, 80, 90, 95, 98, 99, 99.9}},
 	} {
 		got := Options{Percentiles: tt.wanted}.withDefaults([]runlog.Run{{}})
-		if diff := cmp.Diff(tt.want, got.computed); diff != "" {
-			t.Errorf("percentiles of %v (-want +got):\n%s", tt.wanted, diff)
-		}
+		equal(t, fmt.Sprintf("percentiles of %v", tt.wanted), tt.want, got.computed)
 	}
 }

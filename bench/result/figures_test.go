@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -35,12 +33,8 @@ func TestNothingToReport(t *testing.T) {
 func TestNeverSent(t *testing.T) {
 	withdrawn := runlog.Request{Never: true, Trace: openai.Trace{Failure: &openai.Failure{Reason: openai.ReasonCanceled}}}
 	s := stepOf(t, Options{}, newMemlog("a").step(closed(2, 2), []runlog.Request{withdrawn, withdrawn}, false).ended())
-	if diff := cmp.Diff(runlog.Account{Attempted: 2, Canceled: 2}, s.Account); diff != "" {
-		t.Errorf("account (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(Figures{Distributions: Distributions{}, Goodput: Unknown(), Good: Unknown()}, s.Whole, sameValues); diff != "" {
-		t.Errorf("figures (-want +got):\n%s", diff)
-	}
+	equal(t, "account", runlog.Account{Attempted: 2, Canceled: 2}, s.Account)
+	equal(t, "figures", Figures{Distributions: Distributions{}, Goodput: Unknown(), Good: Unknown()}, s.Whole, sameValues)
 	if s.NotSteady != "no request was sent" || len(s.Warnings) != 0 {
 		t.Errorf("not steady as %q, warnings %q", s.NotSteady, s.Warnings)
 	}
@@ -68,9 +62,7 @@ func TestGoodput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := stepOf(t, Options{Goodput: tt.objectives}, newMemlog("a").step(closed(3, 3), requests, false).ended())
-			if diff := cmp.Diff(Value(tt.good/10), s.Whole.Goodput, sameValues); diff != "" {
-				t.Errorf("goodput (-want +got):\n%s", diff)
-			}
+			equal(t, "goodput", Value(tt.good/10), s.Whole.Goodput, sameValues)
 			// The failed request is one of three that ended by themselves.
 			if share := s.Whole.GoodRatio(); !(math.Abs(float64(share)-tt.good/3) < 1e-12) {
 				t.Errorf("share of good requests %v, want %v", share, tt.good/3)

@@ -25,13 +25,9 @@ func TestKeptLogs(t *testing.T) {
 	for name, log := range keptLogs {
 		t.Run(name, func(t *testing.T) {
 			r, err := Read(Options{}, log)
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			want, err := os.ReadFile(filepath.Join("testdata", name+".figures"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			compareFigures(t, strings.Split(strings.TrimSpace(string(want)), "\n"), figureLines(r))
 		})
 	}

@@ -90,9 +90,7 @@ func stepOf(t testing.TB, opts Options, logs ...*memlog) Step {
 		all = append(all, l.records...)
 	}
 	r, err := NewReport(opts, all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return r.Steps[0]
 }
 
@@ -111,17 +109,11 @@ func (l *memlog) write(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), l.run.Host)
 	w, err := runlog.Create(dir, l.run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for _, r := range l.records {
-		if err := w.Write(r); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, w.Write(r))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, w.Close())
 	return dir
 }
 
@@ -169,4 +161,20 @@ func closedLoop(users, n int, answer func(i int, start time.Duration) runlog.Req
 
 func closed(users, n int) runlog.Step {
 	return runlog.Step{Started: noon, Arrival: runlog.ArrivalClosed, Concurrency: users, Requests: n}
+}
+
+// noError ends the test where it could not go on.
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// equal fails the test where two values differ.
+func equal(t *testing.T, what string, want, got any, opts ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, opts...); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
 }

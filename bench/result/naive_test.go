@@ -162,9 +162,7 @@ func sameGaps(t *testing.T, want, got *Figures) {
 	t.Helper()
 	for _, key := range []Key{ITL, TokenITL} {
 		a, b := want.Of(key), got.Of(key)
-		if diff := cmp.Diff(a.Percentiles, b.Percentiles, cmpopts.EquateApprox(1e-3, 1e-9), cmpopts.IgnoreFields(Percentile{}, "Error", "Independent")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", key, diff)
-		}
+		equal(t, string(key), a.Percentiles, b.Percentiles, cmpopts.EquateApprox(1e-3, 1e-9), cmpopts.IgnoreFields(Percentile{}, "Error", "Independent"))
 		if a.Count > 0 {
 			a.Percentiles = b.Percentiles
 			want.Distributions[key] = a

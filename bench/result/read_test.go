@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -58,9 +56,7 @@ func TestMachineThatDied(t *testing.T) {
 		}
 	}
 	r, err := reportOf(t, Options{}, a.ended(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if r.Complete || len(r.Steps) != 2 || r.Steps[0].Machines != 2 || r.Steps[1].Machines != 1 || r.Steps[0].Stop != "" || r.Steps[0].Dataset.Prompts != 0 || r.Steps[1].Stop == "" {
 		t.Errorf("complete %v, steps %+v", r.Complete, r.Steps)
 	}
@@ -112,12 +108,8 @@ func TestNotRun(t *testing.T) {
 		log.step(s, everySecond(3, time.Second), false)
 	}
 	r, err := reportOf(t, Options{}, log.ended())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"2", "8"}, r.NotRun); diff != "" {
-		t.Errorf("not run (-want +got):\n%s", diff)
-	}
+	noError(t, err)
+	equal(t, "not run", []string{"2", "8"}, r.NotRun)
 	if names := r.Steps[0].Label.Short + ", " + r.Steps[1].Label.Short + ", " + r.Steps[2].Label.Short; names != "2, 4, 2" {
 		t.Errorf("steps %s", names)
 	}

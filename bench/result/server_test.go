@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -48,14 +46,10 @@ func TestServer(t *testing.T) {
 		PrefixQueries: 1000, PrefixHits: 200,
 		Speculation: &Speculation{Drafts: 40, DraftTokens: 120, AcceptedTokens: 90, Acceptance: 0.75, AcceptedLength: 3.25},
 	}
-	if diff := cmp.Diff(want, s.Server, figuresOnly); diff != "" {
-		t.Errorf("server (-want +got):\n%s", diff)
-	}
+	equal(t, "server", want, s.Server, figuresOnly)
 	// The usage told of no cached tokens: the server's own count holds.
 	wantCache := &Cache{BlockSize: 16, BlockAssumed: true, Server: &Hits{200, 1000, 0.2}}
-	if diff := cmp.Diff(wantCache, s.Cache); diff != "" {
-		t.Errorf("cache (-want +got):\n%s", diff)
-	}
+	equal(t, "cache", wantCache, s.Cache)
 }
 
 func TestServerThatTellsLess(t *testing.T) {
@@ -88,9 +82,7 @@ func TestServerThatTellsLess(t *testing.T) {
 					l.sample(0, 10*time.Second, runlog.SourceServer, metrics(tt.last)...)
 				}
 			}))
-			if diff := cmp.Diff(tt.want, s.Server, figuresOnly); diff != "" {
-				t.Errorf("server (-want +got):\n%s", diff)
-			}
+			equal(t, "server", tt.want, s.Server, figuresOnly)
 			if s.Cache != nil {
 				t.Error("the cache's hits are said to be known")
 			}

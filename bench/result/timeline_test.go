@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -25,9 +23,7 @@ func TestTimelineRequests(t *testing.T) {
 		{Sent: 3, TTFT: Unknown(), End: 4, Lag: Unknown(), Failure: openai.ReasonTimeoutFirstToken},
 	}
 	got := stepOf(t, Options{}, newMemlog("a").step(closed(1, 3), requests, false)).Timeline
-	if diff := cmp.Diff(want, got.Requests, sameValues); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
-	}
+	equal(t, "requests", want, got.Requests, sameValues)
 }
 
 // Samples stand at their seconds of the step; a card that serves another endpoint is not drawn.
@@ -42,16 +38,12 @@ func TestTimelineTracks(t *testing.T) {
 	}))
 	tracks := map[string][]float64{}
 	for _, track := range s.Timeline.Tracks {
-		if diff := cmp.Diff([]float64{2, 6}, track.At); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", track.Gauge, diff)
-		}
+		equal(t, track.Gauge, []float64{2, 6}, track.At)
 		name := track.Gauge
 		if track.Card != nil {
 			name += " " + track.Card.Device
 		}
 		tracks[name] = track.Values
 	}
-	if diff := cmp.Diff(map[string][]float64{Waiting: {2, 6}, Watts + " 1": {102, 106}}, tracks); diff != "" {
-		t.Errorf("tracks (-want +got):\n%s", diff)
-	}
+	equal(t, "tracks", map[string][]float64{Waiting: {2, 6}, Watts + " 1": {102, 106}}, tracks)
 }

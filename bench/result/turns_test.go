@@ -1,10 +1,9 @@
 package result
 
 import (
+	"fmt"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -32,9 +31,7 @@ func readTalk(t *testing.T) naiveTalk {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return n
 }
 
@@ -86,9 +83,7 @@ func (n naiveTalk) sent(w Window, isWanted func(turn int) bool) (ttft, tpot []fl
 func TestTurnsAgainstTheNaiveWay(t *testing.T) {
 	naive := readTalk(t)
 	r, err := Read(Options{}, talkLog)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	got := r.Steps[0]
 	ps := Options{}.withDefaults([]runlog.Run{{}}).computed
 	w := naive.window(4)
@@ -101,15 +96,11 @@ func TestTurnsAgainstTheNaiveWay(t *testing.T) {
 		turn.Turn, turn.TTFT, turn.TPOT = n, naiveDistribution(ttft, nil, ps), naiveDistribution(tpot, nil, ps)
 		want = append(want, turn)
 	}
-	if diff := cmp.Diff(want, got.Turns, figuresOnly); diff != "" {
-		t.Errorf("turns (-want +got):\n%s", diff)
-	}
+	equal(t, "turns", want, got.Turns, figuresOnly)
 	first, _, _ := naive.sent(w, func(turn int) bool { return turn == 1 })
 	later, _, _ := naive.sent(w, func(turn int) bool { return turn > 1 })
 	for key, samples := range map[Key][]float64{TTFTFirst: first, TTFTLater: later} {
-		if diff := cmp.Diff(naiveDistribution(samples, nil, ps), got.Steady.Of(key), figuresOnly); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", key, diff)
-		}
+		equal(t, string(key), naiveDistribution(samples, nil, ps), got.Steady.Of(key), figuresOnly)
 	}
 }
 
@@ -130,9 +121,7 @@ func TestPossibleIsOfKnownPrefixes(t *testing.T) {
 			step.Index = 1
 			l := newMemlog("a").step(step, requests, false).ended()
 			l.run.Dataset, l.run.ReusePrompts = name, reuse
-			if diff := cmp.Diff(want[i], stepOf(t, Options{}, l).Cache); diff != "" {
-				t.Errorf("%s, sent again %t (-want +got):\n%s", name, reuse, diff)
-			}
+			equal(t, fmt.Sprintf("%s, sent again %t", name, reuse), want[i], stepOf(t, Options{}, l).Cache)
 		}
 	}
 }
@@ -146,9 +135,7 @@ func TestCacheByToken(t *testing.T) {
 	l := newMemlog("a").step(closed(1, 20), requests, false).ended()
 	l.run.Dataset = "random"
 	hits := &Hits{20 * 11, 20 * 14, 11.0 / 14}
-	if diff := cmp.Diff(&Cache{BlockSize: 1, BlockAssumed: true, Possible: hits, Usage: hits}, stepOf(t, Options{}, l).Cache); diff != "" {
-		t.Errorf("cache (-want +got):\n%s", diff)
-	}
+	equal(t, "cache", &Cache{BlockSize: 1, BlockAssumed: true, Possible: hits, Usage: hits}, stepOf(t, Options{}, l).Cache)
 }
 
 // conversation is of two turns, with a thinking time between.

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -39,6 +37,10 @@ func TestWarnings(t *testing.T) {
 				t.Started = t.Planned.Add(time.Duration(i) * wait)
 			}
 		}
+	}
+	delayed := func(r *run) {
+		paced(0)(r)
+		each(func(_ int, t *openai.Trace) { t.Planned = t.Planned.Add(-4 * time.Millisecond) })(r)
 	}
 	for name, tt := range map[string]struct {
 		opts   Options
@@ -108,22 +110,10 @@ func TestWarnings(t *testing.T) {
 				"The load generator was the limit: it sent requests 3990.0 ms late on the mean. Give it more cores, or use more machines.",
 			},
 		},
-		"a delay that is no fair part of the gap between requests": {
-			change: func(r *run) {
-				paced(0)(r)
-				for i := range r.requests {
-					t := &r.requests[i].Trace
-					t.Planned = t.Planned.Add(-4 * time.Millisecond)
-				}
-			},
-		},
+		"a delay that is no fair part of the gap between requests": {change: delayed},
 		"a delay beside an objective of TPOT": {
 			change: func(r *run) {
-				paced(0)(r)
-				for i := range r.requests {
-					t := &r.requests[i].Trace
-					t.Planned = t.Planned.Add(-4 * time.Millisecond)
-				}
+				delayed(r)
 				r.log.run.Capacity = &runlog.Capacity{Objectives: []openai.Objective{{Measure: TPOT, Percentile: 90, Limit: 0.05}}}
 			},
 		},
@@ -193,9 +183,7 @@ func TestWarnings(t *testing.T) {
 			r.log.end(r.step, r.requests, r.stop)
 			r.log.records[len(r.log.records)-1].StepEnd.Dataset = r.count
 			s := stepOf(t, tt.opts, r.log)
-			if diff := cmp.Diff(tt.want, s.Warnings); diff != "" {
-				t.Errorf("warnings (-want +got):\n%s", diff)
-			}
+			equal(t, "warnings", tt.want, s.Warnings)
 		})
 	}
 }
@@ -212,7 +200,5 @@ func TestFailuresAreToldInTheirOwnWords(t *testing.T) {
 		requests[i].Trace.Failure = f
 	}
 	want := map[openai.Reason]string{openai.ReasonHTTP4xx: "status 404: page not found", openai.ReasonTLS: "certificate has expired"}
-	if diff := cmp.Diff(want, stepOf(t, Options{}, newMemlog("a").step(closed(1, 8), requests, false)).FailedAs); diff != "" {
-		t.Errorf("first failures (-want +got):\n%s", diff)
-	}
+	equal(t, "first failures", want, stepOf(t, Options{}, newMemlog("a").step(closed(1, 8), requests, false)).FailedAs)
 }

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -55,9 +53,7 @@ func TestSteadyWindow(t *testing.T) {
 			if s.Steady == nil {
 				return
 			}
-			if diff := cmp.Diff(Window{at(tt.from), at(tt.to)}, s.Steady.Window); diff != "" {
-				t.Errorf("steady window (-want +got):\n%s", diff)
-			}
+			equal(t, "steady window", Window{at(tt.from), at(tt.to)}, s.Steady.Window)
 		})
 	}
 }

@@ -17,9 +17,7 @@ func TestFind(t *testing.T) {
 		"results/d/e/traces.jsonl", "results/summary.txt",
 		"single/traces.jsonl", "single/a/traces.jsonl", "none/notes.txt", "other.log",
 	} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644)))
 	}
 	for _, tc := range []struct {
 		paths, want string

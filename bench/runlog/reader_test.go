@@ -73,21 +73,13 @@ func TestSchema1(t *testing.T) {
 	run, records := everyKind()
 	dir := t.TempDir()
 	w, err := Create(dir, run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for _, rec := range records {
-		if err := w.Write(rec); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, w.Write(rec))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, w.Close())
 	written, err := os.ReadFile(filepath.Join(dir, FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	expositiontest.Golden(t, golden, string(written), *update)
 	got, damaged := readAll(t, golden)
 	if diff := cmp.Diff(append([]Record{{Run: &run}}, records...), got); diff != "" || damaged != 0 {
@@ -117,11 +109,9 @@ func TestWhatIsReadOfALog(t *testing.T) {
 		{"a damaged first line", `{"run":{"schema":1,"gomaxprocs":"2"}}` + "\n" + request(0), "line 1: it does not say what was run: json: cannot unmarshal string into Go struct field Run.run.gomaxprocs of type int"},
 		{"later schema", `{"run":{"schema":2,"id":7}}`, "it was written by a later version (schema 2, this one reads 1): use that version"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			if got := outcome(t, tc.text); got != tc.want {
-				t.Errorf("got  %s\nwant %s", got, tc.want)
-			}
-		})
+		if got := outcome(t, tc.text); got != tc.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", tc.name, got, tc.want)
+		}
 	}
 }
 
@@ -129,9 +119,7 @@ func TestWhatIsReadOfALog(t *testing.T) {
 func outcome(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), FileName)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(path, []byte(text), 0o600))
 	n := 0
 	damaged, err := Read(path, func(rec Record) error {
 		if rec.Run == nil && rec != (Record{}) {

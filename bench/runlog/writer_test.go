@@ -41,9 +41,7 @@ func create(t testing.TB) (*Writer, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "results", "run")
 	w, err := Create(dir, Run{ID: "0123456789abcdef"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	t.Cleanup(func() { w.Close() })
 	return w, filepath.Join(dir, FileName)
 }
@@ -55,9 +53,7 @@ func readAll(t testing.TB, path string) (records []Record, damaged int) {
 		records = append(records, rec)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return records, damaged
 }
 
@@ -99,9 +95,7 @@ func TestFoldersThatCannotBeUsed(t *testing.T) {
 	for path, text := range map[string]string{
 		filepath.Join(used, FileName): "kept", file: "kept",
 	} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)))
 	}
 	for path, want := range map[string]string{
 		used:                       used + " holds the log of another run (traces.jsonl): choose another folder",
@@ -130,5 +124,13 @@ func TestFullDisk(t *testing.T) {
 		if want := "keeping traces: write /dev/full: no space left on device"; err == nil || err.Error() != want || !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+}
+
+// noError ends the test where it could not go on.
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
@@ -42,9 +40,7 @@ func TestWarningsOnce(t *testing.T) {
 		"! 64: 3 of 1000 requests failed (http_5xx: 3).\n",
 		"! 100, 150: Late.\n",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
-	}
+	equal(t, "warnings", want, got)
 }
 
 func TestAnswer(t *testing.T) {
@@ -107,8 +103,6 @@ func TestAnswer(t *testing.T) {
 	} {
 		r := measuredSweep()
 		tt.change(r)
-		if diff := cmp.Diff(tt.want, show.Answer(r)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		equal(t, name, tt.want, show.Answer(r))
 	}
 }

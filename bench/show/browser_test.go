@@ -57,9 +57,7 @@ func (b *tab) listen(event any) {
 
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
-	if err := chromedp.Do(b, steps...); err != nil {
-		b.Fatal(err)
-	}
+	noError(b.TB, chromedp.Do(b, steps...))
 }
 
 // text is the value of a script, in which chart(TITLE) is the first chart over time of such a title.
@@ -110,9 +108,7 @@ func newTab(browser context.Context, t *testing.T, width int64, scheme string) *
 	t.Cleanup(cancel)
 	b := &tab{TB: t, Context: ctx}
 	b.do(chromedp.EmulateViewport(width, 900))
-	if err := chromedp.Listen(ctx, b.listen); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, chromedp.Listen(ctx, b.listen))
 	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
 	if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, media); err != nil {
 		t.Fatal(err)
@@ -136,18 +132,14 @@ func TestPageInBrowser(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.html")
 	r := timedSweep()
 	r.Steps = r.Steps[:2]
-	if err := os.WriteFile(file, []byte(renderedPage(t, r)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(file, []byte(renderedPage(t, r)), 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU)...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, chromedp.Do(ctx))
 	for _, width := range []int64{1400, 400} {
 		for _, scheme := range []string{"light", "dark"} {
 			t.Run(fmt.Sprint(width, scheme), func(t *testing.T) {
@@ -198,12 +190,8 @@ func lookAt(b *tab, url string, width int64, scheme string) {
 
 	if folder := os.Getenv("E2E_REPORT"); folder != "" { // for a person to look at
 		picture, err := chromedp.Run(b, chromedp.FullScreenshot(100))
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("report-%d-%s.png", width, scheme)), picture, 0o644); err != nil {
-			b.Fatal(err)
-		}
+		noError(b.TB, err)
+		noError(b.TB, os.WriteFile(filepath.Join(folder, fmt.Sprintf("report-%d-%s.png", width, scheme)), picture, 0o644))
 	}
 	if scheme == "dark" && width == 400 { // on paper it is light and wider, and then as before
 		pdf, err := chromedp.Run(b, chromedp.PrintToPDF())

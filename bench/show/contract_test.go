@@ -32,9 +32,7 @@ func TestMetadataCannotReplaceAKey(t *testing.T) {
 			Completed int
 			X         struct{ Metadata map[string]string }
 		}
-		if err := json.Unmarshal([]byte(rendered(t, render)), &got); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, json.Unmarshal([]byte(rendered(t, render)), &got))
 		if got.Completed == 999999 || got.X.Metadata["completed"] != "999999" {
 			t.Errorf("%s: completed %d, metadata %q", name, got.Completed, got.X.Metadata)
 		}

@@ -13,9 +13,7 @@ import (
 // TestConversationsAreShown: turns, cache hits and speculation are in every form.
 func TestConversationsAreShown(t *testing.T) {
 	r, err := result.Read(result.Options{}, "../result/testdata/conversations-half.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	r.Steps[0].Server.Speculation = &result.Speculation{Acceptance: 0.75, AcceptedLength: 3.25}
 	printed := func(format string) string {
 		return rendered(t, func(w io.Writer) error { return show.Print(w, format, r, nil) })

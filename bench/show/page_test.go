@@ -106,15 +106,11 @@ func texts(t *testing.T, r *result.Report) []string {
 	var all []string
 	for _, p := range show.Pictures(r) {
 		svg, err := p.SVG()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		var drawn struct {
 			Texts []string `xml:"g>text"`
 		}
-		if err := xml.Unmarshal(svg, &drawn); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, xml.Unmarshal(svg, &drawn))
 		all = append(all, drawn.Texts...)
 	}
 	return all
@@ -158,9 +154,7 @@ func TestPictures(t *testing.T) {
 func TestPNG(t *testing.T) {
 	draw := func() []byte {
 		var b bytes.Buffer
-		if err := show.Pictures(measuredSweep())[1].WritePNG(&b); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, show.Pictures(measuredSweep())[1].WritePNG(&b))
 		return b.Bytes()
 	}
 	first := draw()

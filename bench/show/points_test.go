@@ -41,9 +41,7 @@ func chartsOf(t *testing.T, r *result.Report) []charted {
 	_, text, _ := strings.Cut(renderedPage(t, r), `id="data">`)
 	text, _, _ = strings.Cut(text, "</script>")
 	var all []charted
-	if err := json.Unmarshal([]byte(text), &all); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal([]byte(text), &all))
 	return all
 }
 
@@ -62,16 +60,12 @@ func TestChartsOverLoad(t *testing.T) {
 	for _, c := range over.Charts {
 		limits[c.Title] = c.Limits
 	}
-	if diff := cmp.Diff(&limit{"carries 64", 64}, over.Charts[4].Mark); diff != "" {
-		t.Errorf("what the server carries (-want +got):\n%s", diff)
-	}
+	equal(t, "what the server carries", &limit{"carries 64", 64}, over.Charts[4].Mark)
 	want := map[string][]limit{
 		"requests (req/s)": nil, "E2E mean (ms)": nil, "output (tok/s)": nil, "failures (%)": {{"failures <1 %", 1}},
 		"TTFT (ms)": {{"TTFT p90 <5 s", 5000}}, "TPOT (ms)": {{"TPOT p90 <250 ms", 250}}, "ITL (ms)": nil, "E2E (ms)": nil,
 	}
-	if diff := cmp.Diff(want, limits); diff != "" {
-		t.Errorf("objectives (-want +got):\n%s", diff)
-	}
+	equal(t, "objectives", want, limits)
 	p50 := over.Charts[5].Lines[0]
 	if low, high := *p50.Low[3], *p50.High[3]; p50.Name != "TPOT p50" || low >= *p50.Values[3] || high <= *p50.Values[3] || high > 300 {
 		t.Errorf("%s of two repeats is %g between %g and %g", p50.Name, *p50.Values[3], low, high)
@@ -136,9 +130,7 @@ func TestPointsAreThinned(t *testing.T) {
 					t.Errorf("%d failures are drawn", n)
 				}
 			}
-			if diff := cmp.Diff(map[string]float64{"TTFT (ms)": 77000, "E2E (ms)": 99000}, most); diff != "" {
-				t.Errorf("the slowest (-want +got):\n%s", diff)
-			}
+			equal(t, "the slowest", map[string]float64{"TTFT (ms)": 77000, "E2E (ms)": 99000}, most)
 		})
 	}
 }

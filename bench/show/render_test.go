@@ -42,9 +42,7 @@ func renderings(r *result.Report) map[string]func(io.Writer) error {
 func rendered(t *testing.T, render func(io.Writer) error) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := render(&b); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, render(&b))
 	return b.String()
 }
 
@@ -55,9 +53,7 @@ func TestRenderings(t *testing.T) {
 		expositiontest.Golden(t, filepath.Join("testdata", "render", name), rendered(t, render), *update)
 	}
 	files, err := os.ReadDir(filepath.Join("testdata", "render"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for _, f := range files {
 		if all[f.Name()] == nil {
 			t.Errorf("no rendering is called %s", f.Name())

@@ -16,24 +16,31 @@ import (
 // block is how many tokens a block of the stand-in's cache has.
 const block = 16
 
+// requestsOf are those in the log of a run.
+func requestsOf(t *testing.T, folder string) []*runlog.Request {
+	t.Helper()
+	var all []*runlog.Request
+	_, err := runlog.Read(filepath.Join(folder, runlog.FileName), func(r runlog.Record) error {
+		if r.Request != nil {
+			all = append(all, r.Request)
+		}
+		return nil
+	})
+	noError(t, err)
+	return all
+}
+
 // cacheHits are the tokens of prompts that a cache could have served, and those that the
 // server reported, added up from a log.
 func cacheHits(t *testing.T, folder string) (possible, told int) {
 	t.Helper()
-	_, err := runlog.Read(filepath.Join(folder, runlog.FileName), func(r runlog.Record) error {
-		if r.Request == nil {
-			return nil
-		}
-		u := r.Request.Trace.Usage
+	for _, r := range requestsOf(t, folder) {
+		u := r.Trace.Usage
 		if u == nil || u.CachedTokens == nil {
-			return fmt.Errorf("request %d has no usage of the cache: %+v", r.Request.Seq, r.Request.Trace)
+			t.Fatalf("request %d has no usage of the cache: %+v", r.Seq, r.Trace)
 		}
-		possible += min(r.Request.SharedTokens, u.PromptTokens-1) / block * block
+		possible += min(r.SharedTokens, u.PromptTokens-1) / block * block
 		told += *u.CachedTokens
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return possible, told
 }
@@ -72,9 +79,7 @@ func TestCacheHits(t *testing.T) {
 	for range 2 { // of whole blocks, which are all there the second time: the last token is computed
 		fmt.Fprintln(&rows, `{"timestamp":120,"input_length":96,"output_length":2,"hash_ids":[1,2,9001,9002,9003,9004]}`)
 	}
-	if err := os.WriteFile(trace, []byte(rows.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(trace, []byte(rows.String()), 0o600))
 	chats := filepath.Join(t.TempDir(), "chats.jsonl")
 	var lines strings.Builder
 	for i := range 24 { // of three turns behind a system prompt that all share
@@ -84,9 +89,7 @@ func TestCacheHits(t *testing.T) {
 		}
 		fmt.Fprintln(&lines, "]}")
 	}
-	if err := os.WriteFile(chats, []byte(lines.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(chats, []byte(lines.String()), 0o600))
 	for name, tt := range map[string]struct {
 		line     string
 		possible int

@@ -156,12 +156,10 @@ func (s *capacityFlags) find(ctx context.Context) (int, error) {
 		return exitNothing, searchErr
 	case searchErr != nil && (code == exitMeasured || code == exitFailures):
 		return exitFailures, searchErr
-	case code != exitMeasured || err != nil:
-		return code, err
-	case isNone:
+	case code == exitMeasured && err == nil && isNone:
 		return exitNothing, nil
 	}
-	return exitMeasured, nil
+	return code, err
 }
 
 func (s *capacityFlags) progress(step *result.Step, j capacity.Judgement) {

@@ -91,9 +91,7 @@ func searchCapacity(ctx context.Context, t *testing.T, url string, flags ...stri
 	t.Helper()
 	dir := t.TempDir()
 	data := filepath.Join(dir, "qa.jsonl")
-	if err := os.WriteFile(data, []byte(`{"question": "What is a ferry?"}`+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(data, []byte(`{"question": "What is a ferry?"}`+"\n"), 0o644))
 	var stdout, stderr strings.Builder
 	args := append([]string{"accelbench", "capacity", "--base-url", url, "--backend", "openai-chat", "--dataset-path", data, "--output", filepath.Join(dir, "out"), "--ramp-up", "0"}, flags...)
 	f := &found{code: run(ctx, args, &stdout, &stderr)}
@@ -101,12 +99,8 @@ func searchCapacity(ctx context.Context, t *testing.T, url string, flags ...stri
 	reports, _ := filepath.Glob(filepath.Join(dir, "out", "*", "report.json"))
 	if len(reports) == 1 {
 		text, err := os.ReadFile(reports[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(text, f); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
+		noError(t, json.Unmarshal(text, f))
 		f.folder = filepath.Dir(reports[0])
 	}
 	return f
@@ -128,9 +122,7 @@ func TestCapacityOfUsers(t *testing.T) {
 	if f.folder == "" {
 		t.Fatal("no report")
 	}
-	if err := os.Remove(filepath.Join(f.folder, "report.json")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Remove(filepath.Join(f.folder, "report.json")))
 	var stdout strings.Builder
 	if code := run(t.Context(), []string{"accelbench", "report", f.folder}, &stdout, io.Discard); code != exitMeasured || stdout.String() != f.stdout {
 		t.Errorf("report: exit %d, prints\n%s\nthe search printed\n%s", code, stdout.String(), f.stdout)

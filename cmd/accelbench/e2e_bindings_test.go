@@ -48,12 +48,8 @@ func (b *bench) bindings(t *testing.T) {
 		"sys/devices/system/node/node1/cpulist": "1\n",
 	}
 	for name, text := range files {
-		if err := os.MkdirAll(filepath.Dir(b.path(name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(b.path(name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.MkdirAll(filepath.Dir(b.path(name)), 0o755))
+		noError(t, os.WriteFile(b.path(name), []byte(text), 0o755))
 	}
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
@@ -104,8 +100,6 @@ func gainFound(t *testing.T, out string) float64 {
 		t.Fatalf("no verdict:\n%s", out)
 	}
 	gain, err := strconv.ParseFloat(m[1], 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return gain
 }

@@ -69,9 +69,7 @@ func (b *bench) startThree(t *testing.T, length string, wrapper ...string) (thre
 		if rank == 2 && wrapper != nil {
 			cmd.Path, cmd.Args = wrapper[0], append(wrapper, append([]string{cmd.Path}, cmd.Args[1:]...)...)
 		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, cmd.Start())
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
 		three = append(three, cmd)
 	}
@@ -84,9 +82,15 @@ func (b *bench) awaitAllRanks(t *testing.T, three []*exec.Cmd) {
 	eventually(t, "requests of three machines", func() error {
 		logs, _ := filepath.Glob(filepath.Join(three[0].Dir, "results", "*", "rank-*", "traces.jsonl"))
 		for _, log := range logs {
+<<<<<<< HEAD
 			text, err := os.ReadFile(log)
 			if n := bytes.Count(text, []byte(`{"request":`)); err != nil || n < 20 {
 				return fmt.Errorf("%d requests in %s: %w", n, log, errors.Join(err, errors.New("too few")))
+=======
+			text, _ := os.ReadFile(log) // it may not be there yet
+			if n := bytes.Count(text, []byte(`{"request":`)); n < 20 {
+				return fmt.Errorf("%d requests in %s", n, log)
+>>>>>>> trim
 			}
 		}
 		if len(logs) != 3 {

@@ -22,13 +22,9 @@ import (
 func (b *bench) killed(t *testing.T) {
 	url := b.server(t, "--speed=50")
 	cmd := b.command(t, "--backend=openai-chat", "--base-url="+url, "--max-concurrency=16", "--duration=10m", "--output-len=60")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Start())
 	folder := b.awaitRequests(t, cmd, 300)
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	out, err := exec.Command(b.path("accelbench"), "report", folder).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "killed") {
@@ -62,13 +58,9 @@ func (b *bench) awaitRequests(t *testing.T, cmd *exec.Cmd, n int) (folder string
 func (b *bench) interrupted(t *testing.T) {
 	url := b.server(t, "--speed=20")
 	cmd := b.command(t, "--backend=openai-chat", "--base-url="+url, "--max-concurrency=8,9", "--num-prompts=100000", "--output-len=50")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Start())
 	b.awaitRequests(t, cmd, 20)
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Process.Signal(os.Interrupt))
 	o := b.finish(t, cmd)
 	if o.code != 130 || len(o.report.Steps) != 1 {
 		t.Fatalf("exit code %d, %d steps\n%s", o.code, len(o.report.Steps), o.stderr)
@@ -96,9 +88,7 @@ func (b *bench) metrics(t *testing.T) {
 	own := freeAddress(t)
 	cmd := b.command(t, "--backend=openai-chat", "--base-url="+url, "--max-concurrency=16", "--num-prompts=60", "--output-len=300", "--ignore-eos",
 		"--exporter=http://"+exporter+"/metrics", "--web.listen-address="+own)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Start())
 	var page string
 	eventually(t, "the run's own metrics", func() (err error) {
 		page, err = get("http://" + own + "/metrics")

@@ -42,16 +42,12 @@ func newBench(t testing.TB) *bench {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the programs: %v\n%s", err, out)
 	}
-	if err := os.Symlink("fakehost", b.path("mx-smi")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Symlink("fakehost", b.path("mx-smi")))
 	var questions strings.Builder
 	for i := range 500 {
 		fmt.Fprintf(&questions, `{"question": "What should a traveller know about station number %d?"}`+"\n", i)
 	}
-	if err := os.WriteFile(b.path("open_qa.jsonl"), []byte(questions.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(b.path("open_qa.jsonl"), []byte(questions.String()), 0o644))
 	return b
 }
 
@@ -70,15 +66,11 @@ func serverAddress() *regexp.Regexp { return regexp.MustCompile(`address=http://
 func (b *bench) start(t testing.TB, address *regexp.Regexp, name string, args ...string) string {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	cmd := exec.Command(b.path(name), args...)
 	cmd.Env = append(os.Environ(), "FAKEHOST_STATE="+b.path("state"))
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -177,9 +169,7 @@ func (b *bench) command(t *testing.T, args ...string) *exec.Cmd {
 func (b *bench) finish(t *testing.T, cmd *exec.Cmd) outcome {
 	t.Helper()
 	if cmd.Process == nil {
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, cmd.Start())
 	}
 	_ = cmd.Wait()
 	o := outcome{code: cmd.ProcessState.ExitCode(), stdout: fmt.Sprint(cmd.Stdout), stderr: fmt.Sprint(cmd.Stderr)}
@@ -198,13 +188,9 @@ func readReport(t *testing.T, path string) reportFile {
 	if errors.Is(err, os.ErrNotExist) {
 		return reportFile{}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	var r reportFile
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal(text, &r))
 	return r
 }
 

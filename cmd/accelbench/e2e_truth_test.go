@@ -4,13 +4,11 @@ package main
 
 import (
 	"math"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/docs/expositiontest"
 )
 
@@ -23,9 +21,7 @@ type served struct {
 func readServed(t *testing.T, url string) served {
 	t.Helper()
 	page, err := get(url + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	families := expositiontest.Families(t, page)
 	total := func(name string) (sum float64) {
 		for _, m := range families["vllm:"+name].GetMetric() {
@@ -46,21 +42,6 @@ func readServed(t *testing.T, url string) served {
 	}
 }
 
-func clientRequests(t *testing.T, folder string) []*runlog.Request {
-	t.Helper()
-	var all []*runlog.Request
-	_, err := runlog.Read(filepath.Join(folder, runlog.FileName), func(r runlog.Record) error {
-		if r.Request != nil {
-			all = append(all, r.Request)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
 // compareTotals wants counts to agree exactly, and mean latencies to within what the
 // loopback and a busy machine add.
 func compareTotals(t *testing.T, o outcome, truth served) {
@@ -79,7 +60,7 @@ func compareTotals(t *testing.T, o outcome, truth served) {
 	if served := truth.e2e * float64(truth.requests); math.Abs(busy-served) > 0.05*served {
 		t.Errorf("%.1f request seconds in flight, the server says %.1f", busy, served)
 	}
-	all := clientRequests(t, o.folder)
+	all := requestsOf(t, o.folder)
 	for _, r := range all {
 		ttft, _ := openai.TTFT(&r.Trace)
 		e2e, _ := openai.E2E(&r.Trace)

@@ -56,6 +56,9 @@ func TestLoadsOfVLLM(t *testing.T) {
 	file := func(kind dataset.Kind, output int) dataset.Config {
 		return dataset.Config{Kind: kind, Path: "f", OutputLen: output, InputLen: 1024}
 	}
+	inOrder, asTheyAre := file(dataset.ShareGPT, 0), file(dataset.Custom, 256)
+	inOrder.DisableShuffle = true
+	asTheyAre.NoOversample, asTheyAre.SkipChatTemplate = true, true
 	full := "ignore_eos"
 	for _, tt := range []struct {
 		line string
@@ -84,19 +87,11 @@ func TestLoadsOfVLLM(t *testing.T) {
 		{"--backend openai-chat --logprobs 5", putOn{[]runlog.Step{burst}, openai.Chat, random, full}},
 		{`--backend openai-chat --logprobs 5 --extra-body {"logprobs":true}`, putOn{[]runlog.Step{burst}, openai.Chat, random, full + ` "logprobs":true`}},
 		{`--no-ignore-eos --extra-body {"top_k":3}`, putOn{[]runlog.Step{burst}, openai.Completions, random, `"top_k":3`}},
-		{"--dataset-name sharegpt --dataset-path f --disable-shuffle", putOn{[]runlog.Step{burst}, openai.Completions, func() dataset.Config {
-			c := file(dataset.ShareGPT, 0)
-			c.DisableShuffle = true
-			return c
-		}(), ""}},
+		{"--dataset-name sharegpt --dataset-path f --disable-shuffle", putOn{[]runlog.Step{burst}, openai.Completions, inOrder, ""}},
 		{"--dataset-name sharegpt --dataset-path f", putOn{[]runlog.Step{burst}, openai.Completions, file(dataset.ShareGPT, 0), ""}},
 		{"--dataset-name sharegpt --dataset-path f --sharegpt-output-len 9 --ignore-eos", putOn{[]runlog.Step{burst}, openai.Completions, file(dataset.ShareGPT, 9), full}},
 		{"--dataset-name custom --dataset-path f", putOn{[]runlog.Step{burst}, openai.Completions, file(dataset.Custom, 256), ""}},
-		{"--dataset-name custom --dataset-path f --no-oversample --skip-chat-template", putOn{[]runlog.Step{burst}, openai.Completions, func() dataset.Config {
-			c := file(dataset.Custom, 256)
-			c.NoOversample, c.SkipChatTemplate = true, true
-			return c
-		}(), ""}},
+		{"--dataset-name custom --dataset-path f --no-oversample --skip-chat-template", putOn{[]runlog.Step{burst}, openai.Completions, asTheyAre, ""}},
 		{"--dataset-name custom --dataset-path f --custom-output-len -1", putOn{[]runlog.Step{burst}, openai.Completions, file(dataset.Custom, 0), ""}},
 		{"--dataset-name prefix_repetition --prefix-repetition-prefix-len 9 --prefix-repetition-num-prefixes 3", putOn{[]runlog.Step{burst}, openai.Completions, of(func(c *dataset.Config) {
 			c.Kind, c.PrefixLen, c.InputLen, c.NumPrefixes = dataset.Prefix, 9, 256, 3
@@ -163,9 +158,7 @@ func TestLoadsOfVLLM(t *testing.T) {
 // Every flag of vllm bench serve is built, without effect, or refused in one line.
 func TestEveryFlagOfVLLM(t *testing.T) {
 	fixture, err := os.Open("testdata/vllm-flags.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer fixture.Close()
 	refused := map[string]bool{}
 	ignored := map[string]bool{}

@@ -89,13 +89,9 @@ func startVLLM(t *testing.T) string {
 	cmd := exec.Command(filepath.Join(*oracle, "bin", "vllm"), "serve", filepath.Join(*oracle, "model"), "--host=127.0.0.1", "--port="+port, "--enforce-eager", "--max-model-len=2048")
 	cmd.Env = append(os.Environ(), "VLLM_TARGET_DEVICE=cpu", "VLLM_CPU_KVCACHE_SPACE=1", "VLLM_CPU_OMP_THREADS_BIND=0", "HF_HUB_OFFLINE=1", "VLLM_NO_USAGE_STATS=1")
 	log, err := os.Create(filepath.Join(t.TempDir(), "vllm.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait()
@@ -126,13 +122,9 @@ func askOracle(t *testing.T, url string, line []string, requests int) (said, tru
 	}
 	after := histograms(t, url)
 	text, err := os.ReadFile(filepath.Join(cmd.Dir, "result.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	var all map[string]any
-	if err := json.Unmarshal(text, &all); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal(text, &all))
 	said, truth = map[string]float64{}, map[string]float64{}
 	for _, f := range oracleFigures {
 		said[f.key], _ = all[f.key].(float64)
@@ -156,15 +148,11 @@ func askOracle(t *testing.T, url string, line []string, requests int) (said, tru
 func histograms(t *testing.T, url string) map[string]*dto.Histogram {
 	t.Helper()
 	resp, err := http.Get(url + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer resp.Body.Close()
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	all := map[string]*dto.Histogram{}
 	for _, f := range oracleFigures {
 		if family := families[f.histogram]; family != nil {

@@ -40,9 +40,7 @@ func serveModel() {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -80,9 +78,7 @@ func TestScripts(t *testing.T) {
 func serve(t *testing.T, start func(h http.Handler) *httptest.Server, cfg fakevllm.Config) string {
 	t.Helper()
 	server, err := fakevllm.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { server.Run(ctx) })
@@ -129,4 +125,12 @@ func newest(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("%s fits %d files: %v", args[1], len(found), found)
 	}
 	ts.Setenv(args[0], found[0])
+}
+
+// noError ends the test where it could not go on.
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

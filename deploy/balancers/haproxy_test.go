@@ -38,9 +38,7 @@ func newReplica(t *testing.T, name string) *replica {
 func port(t *testing.T, s *httptest.Server) string {
 	t.Helper()
 	_, p, err := net.SplitHostPort(s.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, err)
 	return p
 }
 

@@ -42,13 +42,9 @@ func load(t *testing.T, variant string) *types.Project {
 	groups := []string{"VIDEO_GID=44", "RENDER_GID=105", "ASCEND_GID=1000", "KFD_GID=0", "ILUVATAR_GID=0", "XPU_GID=0", "GCU_GID=0"}
 	options, err := cli.NewProjectOptions(files, cli.WithEnv(groups),
 		cli.WithInterpolation(true), cli.WithResolvedPaths(true), cli.WithConsistency(true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, err)
 	project, err := options.LoadProject(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, err)
 	return project
 }
 

@@ -73,9 +73,7 @@ func TestImage(t *testing.T) {
 	}
 
 	var answer struct{ OCIv1 image }
-	if err := json.Unmarshal([]byte(run("inspect", "--type", "image", "exporter:test")), &answer); err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, json.Unmarshal([]byte(run("inspect", "--type", "image", "exporter:test")), &answer))
 	var want image
 	want.Config.User = "65532:65532"
 	want.Config.Entrypoint = []string{"/usr/local/bin/accelerator_exporter"}
@@ -105,9 +103,7 @@ func checkFiles(t *testing.T, root string) {
 		names = append(names, name)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, err)
 	want := []string{
 		"LICENSE", "etc/ssl/certs/ca-certificates.crt", "usr/local/bin/accelbench", "usr/local/bin/accelerator_exporter",
 		"usr/local/bin/fake/efsmi", "usr/local/bin/fake/hccn_tool", "usr/local/bin/fake/ixsmi", "usr/local/bin/fake/mthreads-gmi",

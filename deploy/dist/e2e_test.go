@@ -92,9 +92,7 @@ func TestEndToEnd(t *testing.T) {
 // testFiles: the release has the files that the document names, and a digest of each.
 func testFiles(t *testing.T, out, version string) {
 	files, err := os.ReadDir(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, err)
 	document := programtest.Read(t, root+"/docs/releasing.md")
 	for _, f := range files {
 		if name := strings.ReplaceAll(f.Name(), version, "X.Y.Z"); !strings.Contains(document, "`"+name+"`") {
@@ -160,9 +158,7 @@ func testTarball(t *testing.T, file, name, version, architecture string) {
 func checkProgram(t *testing.T, path, architecture string) {
 	t.Helper()
 	file, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, err)
 	defer file.Close()
 	if file.Machine != architectures[architecture] {
 		t.Errorf("%s is for %s, want %s", path, file.Machine, architecture)
@@ -171,9 +167,7 @@ func checkProgram(t *testing.T, path, architecture string) {
 		t.Errorf("%s is dynamically linked", path)
 	}
 	info, err := buildinfo.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, err)
 	for _, want := range []string{"build\t-trimpath=true", "build\tCGO_ENABLED=0"} {
 		if !strings.Contains(info.String(), want) {
 			t.Errorf("%s was built without %s:\n%s", path, want, info)
@@ -252,13 +246,9 @@ func testPackage(t *testing.T, f format, out, version, architecture string) {
 func testChart(t *testing.T, file, version string) {
 	slog.SetLogLoggerLevel(slog.LevelWarn) // Helm tells of every symbolic link
 	packed, err := loader.LoadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, err)
 	tree, err := loader.LoadDir("../kubernetes/accelerator-exporter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, err)
 	contents := func(files []*common.File) map[string]string {
 		all := map[string]string{}
 		for _, f := range files {

@@ -169,9 +169,7 @@ func (m *monitoring) resolved(t *testing.T, a alert, h *host) {
 // onlyExpected fails the test for each alert that no fault explains.
 func (m *monitoring) onlyExpected(t *testing.T, hosts map[string]*host) {
 	all, err := m.inAlertmanager(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, err)
 	expected := sideEffects()
 	for _, a := range faultAlerts(hosts) {
 		expected[a.host] = append(expected[a.host], a.name)

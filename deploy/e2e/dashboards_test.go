@@ -36,9 +36,7 @@ type found struct {
 func (m *monitoring) askDashboards(t *testing.T, choices []map[string]string) []found {
 	t.Helper()
 	all, err := queries.Dashboards("../../dashboards/grafana/*.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, err)
 	results := map[place]*found{}
 	for _, q := range all {
 		at := place{q.Dashboard, q.Panel, q.Ref}
@@ -146,9 +144,7 @@ func (m *monitoring) writeReport(t *testing.T, results []found) {
 		fmt.Fprintf(&b, "| %s | %s | %s | %d |\n", r.dashboard, strings.ReplaceAll(r.panel, "|", `\|`), r.ref, r.series)
 	}
 	path := filepath.Join(reports(t), "dashboards-"+m.version+".md")
-	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
 	t.Logf("%d queries, see %s", len(results), path)
 }
 

@@ -52,20 +52,14 @@ func landingPage(t *testing.T, h *host) {
 	picture := filepath.Join(reports(t), "landing-page.png")
 	programtest.Output(t, ".", nil, append(headless(t, browser), "--window-size=1100,1400", "--screenshot="+picture, "http://"+h.exporter+"/")...)
 	text, err := os.ReadFile(picture)
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, err)
 	img, err := png.Decode(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, err)
 	if n := inked(img); n < 2000 {
 		t.Errorf("%s is blank: %d dark pixels", picture, n)
 	}
 	if *update {
-		if err := os.WriteFile("../../docs/images/landing-page.png", text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		programtest.NoError(t, os.WriteFile("../../docs/images/landing-page.png", text, 0o644))
 	}
 }
 
@@ -98,8 +92,6 @@ func reports(t *testing.T) string {
 	if dir == "" {
 		dir = "../../bin/e2e"
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, os.MkdirAll(dir, 0o755))
 	return dir
 }

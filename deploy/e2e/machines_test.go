@@ -71,9 +71,7 @@ func loadOfThree(t *testing.T, p programs, line, command string, env ...string) 
 			Account  struct{ Attempted, Succeeded int }
 		}
 	}
-	if err := json.Unmarshal([]byte(programtest.Read(t, reports[0])), &report); err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, json.Unmarshal([]byte(programtest.Read(t, reports[0])), &report))
 	if s := report.Steps; len(s) != 1 || s[0].Machines != 3 || s[0].Account.Attempted != 100 || s[0].Account.Succeeded != 100 {
 		t.Errorf("of 100 requests from 3 machines: %+v\n%s", s, out)
 	}
@@ -85,9 +83,7 @@ func startSlurm(t *testing.T) (conf string) {
 	t.Helper()
 	dir := t.TempDir()
 	me, err := user.Current()
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, err)
 	port := func() string {
 		_, port, _ := strings.Cut(programtest.FreeAddress(t), ":")
 		return port
@@ -119,9 +115,7 @@ PartitionName=all Nodes=ALL Default=YES
 	conf = filepath.Join(dir, "slurm.conf")
 	programtest.Write(t, conf, text)
 	for _, folder := range append(nodes, "state") {
-		if err := os.Mkdir(filepath.Join(dir, folder), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		programtest.NoError(t, os.Mkdir(filepath.Join(dir, folder), 0o755))
 	}
 	env := []string{"SLURM_CONF=" + conf}
 	programtest.Run(t, "slurmctld", env, "slurmctld", "-D")

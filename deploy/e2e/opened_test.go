@@ -93,9 +93,7 @@ func (n *node) traced(t *testing.T, strace string, flags []string, wanted ...str
 		}
 		return nil
 	})
-	if err := daemon.End(t); err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, daemon.End(t))
 	var trace string
 	over := regexp.MustCompile(fmt.Sprintf(`(?m)^%d +\+\+\+ exited with 0 \+\+\+$`, daemon.Pid)) // strace fills short numbers up
 	programtest.Eventually(t, patience, "strace has written all", func() error {

@@ -140,9 +140,7 @@ func (n *node) allocated() []string {
 func (n *node) scrape(t *testing.T) string {
 	t.Helper()
 	page, err := programtest.Get(t, "http://"+n.exporter+"/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, err)
 	if n.cards != "" {
 		if diff := cmp.Diff(strings.Split(n.cards, "\n"), strings.Split(cardSeries(page), "\n")); diff != "" {
 			t.Fatalf("the cards' series (-before +now):\n%s", diff)

@@ -56,9 +56,7 @@ func startMonitoring(t *testing.T, version, path, config string, jobs map[string
 	copyFile("rules/recording.yml", "rules/recording.yml", wait)
 	writeTargets := func(job string, list []targets) {
 		text, err := yaml.Marshal(list)
-		if err != nil {
-			t.Fatal(err)
-		}
+		programtest.NoError(t, err)
 		programtest.Write(t, filepath.Join(dir, "targets", job+".yml"), string(text))
 	}
 	for job, list := range jobs {
@@ -141,9 +139,7 @@ func (m *monitoring) noRuleFails(t *testing.T) {
 			Rules []struct{ Name, Health, LastError string }
 		}
 	}
-	if err := m.get("/api/v1/rules", nil, &data); err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, m.get("/api/v1/rules", nil, &data))
 	seen := 0
 	for _, g := range data.Groups {
 		for _, r := range g.Rules {

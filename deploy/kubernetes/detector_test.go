@@ -29,18 +29,14 @@ func TestNodeProblemDetector(t *testing.T) {
 	}
 	decoder := json.NewDecoder(strings.NewReader(programtest.Read(t, "node-problem-detector.json")))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&plugin); err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, decoder.Decode(&plugin))
 	rule := plugin.Rules[0]
 	if plugin.Conditions[0].Type != rule.Condition || rule.Type != "permanent" {
 		t.Errorf("the rule is %s of %s", rule.Type, rule.Condition)
 	}
 	programs := programtest.Build(t)
 	table, err := filepath.Abs("../../collector/metax/testdata/table-layout-2.2.9.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, err)
 	tools := t.TempDir()
 	for _, c := range []struct {
 		tool, says string

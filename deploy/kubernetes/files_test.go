@@ -54,9 +54,7 @@ func TestRules(t *testing.T) {
 	files := shipped(t, "deploy/prometheus/rules/*.yml")
 	for _, name := range []string{"alerts.yml", "recording.yml"} {
 		var file ruleGroups
-		if err := yaml.Unmarshal([]byte(files[name]), &file); err != nil {
-			t.Fatal(err)
-		}
+		programtest.NoError(t, yaml.Unmarshal([]byte(files[name]), &file))
 		want = append(want, file.Groups...)
 	}
 	if diff := cmp.Diff(want, renderedGroups(t, rules)); diff != "" || len(files) != 2 {
@@ -70,9 +68,7 @@ func TestOptionalRules(t *testing.T) {
 	plain := renderedGroups(t, rules)
 	for values, name := range map[string]string{"heldIdle: true": "idle.yml", "pricePerKWh: 0.57": "cost.yml"} {
 		var file ruleGroups
-		if err := yaml.Unmarshal([]byte(strings.ReplaceAll(files[name], "* 0.1", "* 0.57")), &file); err != nil {
-			t.Fatal(err)
-		}
+		programtest.NoError(t, yaml.Unmarshal([]byte(strings.ReplaceAll(files[name], "* 0.1", "* 0.57")), &file))
 		want := append(slices.Clone(plain), file.Groups...)
 		if diff := cmp.Diff(want, renderedGroups(t, "rules: {enabled: true, "+values+"}")); diff != "" {
 			t.Errorf("%s (-shipped +rendered):\n%s", values, diff)

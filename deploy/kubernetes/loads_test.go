@@ -96,9 +96,7 @@ func chartTeam(t *testing.T) team {
 func jobSetTeam(t *testing.T) team {
 	t.Helper()
 	var set jobSet
-	if err := yaml.UnmarshalStrict([]byte(programtest.Read(t, "jobset.yaml")), &set); err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, yaml.UnmarshalStrict([]byte(programtest.Read(t, "jobset.yaml")), &set))
 	job := set.Spec.ReplicatedJobs[0]
 	first := fmt.Sprintf("%s-%s-0-0.%s", set.Name, job.Name, set.Name)
 	return team{*job.Template.Spec.Completions, job.Template.Spec.Template.Spec, first, "JOB_COMPLETION_INDEX"}
@@ -107,9 +105,7 @@ func jobSetTeam(t *testing.T) team {
 func volcanoTeam(t *testing.T) team {
 	t.Helper()
 	var job volcanoJob
-	if err := yaml.UnmarshalStrict([]byte(programtest.Read(t, "volcano.yaml")), &job); err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, yaml.UnmarshalStrict([]byte(programtest.Read(t, "volcano.yaml")), &job))
 	task := job.Spec.Tasks[0]
 	first := fmt.Sprintf("%s-%s-0.%s", job.Name, task.Name, job.Name)
 	return team{task.Replicas, task.Template.Spec, first, "VC_TASK_INDEX"}
@@ -127,17 +123,11 @@ func TestUpgradeKeepsToken(t *testing.T) {
 	installed := only[*corev1.Secret](t, render(t, benchmark))
 	c := load(t)
 	var given map[string]any
-	if err := yaml.Unmarshal([]byte(benchmark), &given); err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, yaml.Unmarshal([]byte(benchmark), &given))
 	top, err := util.ToRenderValues(c, given, common.ReleaseOptions{Name: release, Namespace: namespace, Revision: 2, IsUpgrade: true}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, err)
 	files, err := engine.RenderWithClientProvider(c, top, cluster{fake.NewSimpleDynamicClient(scheme.Scheme, installed)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, err)
 	if text := files[c.Name()+"/templates/benchmark.yaml"]; !strings.Contains(text, "token: "+base64.StdEncoding.EncodeToString(installed.Data["token"])) {
 		t.Errorf("the token is another:\n%s", text)
 	}
@@ -198,9 +188,7 @@ func checkReport(t *testing.T, folder string) {
 			Account struct{ Attempted, Succeeded int }
 		}
 	}
-	if err := json.Unmarshal([]byte(programtest.Read(t, paths[0])), &report); err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, json.Unmarshal([]byte(programtest.Read(t, paths[0])), &report))
 	for _, step := range report.Steps {
 		if a := step.Account; len(report.Runs) != 3 || a.Attempted < 3 || a.Succeeded != a.Attempted {
 			t.Errorf("machines %v: %+v", report.Runs, a)

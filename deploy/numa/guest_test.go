@@ -72,9 +72,7 @@ func (a *archive) add(name string, mode int, content []byte) {
 func (a *archive) file(t *testing.T, from, to string) {
 	t.Helper()
 	content, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, err)
 	for i, c := range to {
 		if c == '/' {
 			a.add(to[:i], 0o40755, nil)
@@ -113,12 +111,8 @@ func initramfs(t *testing.T) string {
 	if _, err := io.Copy(z, &a); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, packed.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	programtest.NoError(t, z.Close())
+	programtest.NoError(t, os.WriteFile(path, packed.Bytes(), 0o600))
 	return path
 }
 

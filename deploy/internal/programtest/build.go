@@ -74,9 +74,7 @@ func NeedSuperuser(t *testing.T) {
 func Build(t *testing.T) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "accelerator-programs-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	if err := os.Chmod(folder, 0o755); err != nil { //nolint:gosec // other users run what is in it
 		t.Fatal(err)

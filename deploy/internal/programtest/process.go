@@ -31,14 +31,10 @@ type Process struct {
 func Start(t *testing.T, name string, cmd *exec.Cmd) *Process {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	NoError(t, err)
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	NoError(t, cmd.Start())
 	p := &Process{Process: cmd.Process, name: name, log: log.Name(), over: make(chan struct{})}
 	go func() {
 		p.err = cmd.Wait()

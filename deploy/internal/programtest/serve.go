@@ -27,13 +27,19 @@ func Eventually(t *testing.T, patience time.Duration, what string, try func() er
 	}
 }
 
+// NoError ends the test where it could not go on.
+func NoError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // FreeAddress is a loopback address that nobody listens on, for a program that does not log which one it chose.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	NoError(t, err)
 	defer func() { _ = l.Close() }()
 	return l.Addr().String()
 }
@@ -74,9 +80,7 @@ func PageHas(t *testing.T, url string, texts ...string) error {
 func Read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	NoError(t, err)
 	return string(text)
 }
 
@@ -91,12 +95,8 @@ func ReadYAML(t *testing.T, name string, into any) {
 // Write writes a text file, and makes the folders above it.
 func Write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+	NoError(t, os.WriteFile(name, []byte(text), 0o644))
 }
 
 // WriteScript writes a script for the shell that can be run as a program.
