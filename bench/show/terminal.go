@@ -178,7 +178,7 @@ func (l *lines) line(format string, args ...any) {
 }
 
 func withRows(tables ...Table) []Table {
-	return slices.DeleteFunc(tables, func(t Table) bool { return len(t.Rows) == 0 })
+	return slices.DeleteFunc(tables, func(t Table) bool { return len(t.Rows) == 0 || len(t.Head) < 2 })
 }
 
 // table writes below an empty line. The words of a head stand below each other: a column is as wide as its figures.

@@ -60,7 +60,7 @@ func NewRunner(o Options) *Runner {
 	r := &Runner{
 		Options:  o,
 		grace:    250 * time.Millisecond,
-		patience: 1250 * time.Millisecond,
+		patience: 3 * time.Second, // a busy host needs its time to end a child
 		turn:     make(chan struct{}, 1),
 		find:     LookPath,
 	}
