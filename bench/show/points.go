@@ -115,7 +115,7 @@ func sampled(title string, tracks []result.Track, unit Unit, gauges ...string) c
 }
 
 // thinned are at most so many of the points, with a sentence on what was left out. Of each run of requests that
-// succeeded the first and the slowest stay, so that no stall is lost, and all that failed unless they are the half.
+// succeeded the first, the latest and the slowest stay, so that no stall is lost, and all that failed unless they are the half.
 func thinned(all []result.Point, most int) ([]result.Point, string) {
 	if len(all) <= most {
 		return all, ""
@@ -143,16 +143,19 @@ func thinned(all []result.Point, most int) ([]result.Point, string) {
 	if ofFailed > 1 {
 		share = fmt.Sprintf("one in %d", ofFailed)
 	}
-	return kept, fmt.Sprintf("%d of %d requests are drawn: %s of those that failed, and of each %d others in a row the first, the slowest first token and the slowest end.",
+	return kept, fmt.Sprintf("%d of %d requests are drawn: %s of those that failed, and of each %d others in a row the first, the one sent latest, the slowest first token and the slowest end.",
 		len(kept), len(all), share, ofOthers)
 }
 
-// notable are the first and the slowest of each run of so many.
+// notable are the first, the one sent latest and the slowest of each run of so many.
 func notable(all []result.Point, length int) []result.Point {
 	var kept []result.Point
 	for run := range slices.Chunk(all, length) {
-		ttft, end := 0, 0
+		late, ttft, end := 0, 0, 0
 		for i, p := range run {
+			if p.Late > run[late].Late {
+				late = i
+			}
 			if cmp.Compare(p.TTFT, run[ttft].TTFT) > 0 {
 				ttft = i
 			}
@@ -160,7 +163,7 @@ func notable(all []result.Point, length int) []result.Point {
 				end = i
 			}
 		}
-		stay := []int{0, ttft, end}
+		stay := []int{0, late, ttft, end}
 		slices.Sort(stay)
 		for _, i := range slices.Compact(stay) {
 			kept = append(kept, run[i])

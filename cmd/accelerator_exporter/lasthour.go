@@ -56,7 +56,8 @@ func (h *lastHour) add(now time.Time, targets []probe.Status, serving map[string
 	}
 	for _, s := range targets {
 		ttft := math.NaN()
-		if s.Last.Failure == nil && now.Sub(s.LastSuccess.At) <= max(lastHourStep, s.Interval) {
+		isRecent := now.Sub(s.LastSuccess.At) <= s.Interval+lastHourStep // a probe takes its time
+		if s.Last.Failure == nil && isRecent && s.LastSuccess.TTFT > 0 { // an answer may have no text
 			ttft = s.LastSuccess.TTFT.Seconds()
 		}
 		hour := old[s.Target]
