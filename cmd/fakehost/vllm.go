@@ -126,14 +126,10 @@ func (s *server) share(ctx context.Context, st state, standIn *fakevllm.Server, 
 		if penalty, err := s.numa.factor(); err == nil { // taskset may have moved it
 			standIn.SetPenalty(penalty)
 		}
-		switch err := st.writeLoad(cardLoad(standIn.Load())); {
-		case err == nil || logged:
-		case st == os.DevNull:
-			_ = logger.Log("msg", "FAKEHOST_STATE is not set: the tools print an idle machine")
+		err := st.writeLoad(cardLoad(standIn.Load()))
+		if err != nil && st != os.DevNull && !logged { // without a folder there is nobody to share with
 			logged = true
-		default:
 			_ = logger.Log("msg", "cannot write the load into $FAKEHOST_STATE: the tools print an idle machine", "err", err)
-			logged = true
 		}
 		select {
 		case <-ctx.Done():
