@@ -80,8 +80,11 @@ type activeStep struct {
 	turnsNotSent, atModelLength atomic.Int64 // turns, and conversations
 }
 
-// run puts the load of a step on the endpoint and returns when every request that was admitted has ended. What ends a
-// step, and what is then withdrawn or still sent, stands in docs/design.md. Its errors are of prompts and of done.
+// run puts the load of a step on the endpoint and returns when every request that was admitted has ended. Its errors are of
+// prompts and of done. No request is admitted after the number of requests, the duration, the end of a replay, or an
+// interruption; those of an open loop that were due before the end are still sent, so that a server that cannot keep up
+// does not look as if it could. The step stops early where too large a share failed, or the server is gone: for 5 s, and
+// at least 20 requests, nothing has connected and nothing in flight has received a byte.
 func (s *activeStep) run(ctx context.Context, step runlog.Step, source dataset.Source) (runlog.StepEnd, error) {
 	s.step, s.jobs, s.finished = step, make(chan job, readAhead), make(chan finished, 256)
 	s.slots = semaphore.NewWeighted(cmp.Or(int64(s.share.part(step, step.MaxConcurrency)), math.MaxInt64))
