@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"compress/gzip"
@@ -14,64 +15,53 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"sync"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// Lead leads the other machines of a load: it tells them each step and when to begin, and takes their logs. [Lead.Handler]
-// is to be served before the session opens. The zero value is a load of one machine.
+// Lead leads the other machines of a load: it tells them each step and when to begin, and takes their logs. It is to be
+// served before the session opens. The zero value is a load of one machine.
 type Lead struct {
 	Machines    int // the leader among them
 	Identity    Identity
 	JoinTimeout time.Duration
 	AllowFewer  bool // goes on without machines that are lost
 
-	session  *Session
-	watching sync.WaitGroup
-	unwatch  context.CancelFunc
+	session *Session
 
 	board
 	followers []*follower
 	survey    *survey // nil until all have joined
 	state
-	withdraw context.CancelCauseFunc // ends the leader's part of the step
+	own, whole *Meter                  // of the leader's part of the present step, and of all
+	withdraw   context.CancelCauseFunc // ends the leader's part
 }
 
 type follower struct {
-	hello
-	log       *os.File // the copy of its log, nil before all have joined
-	have      int64    // bytes of it
-	lastSeen  time.Time
-	ready     int // for so many steps
-	ended     int // so many steps
-	attempted int // requests of the present step, as it says
-	account   runlog.Account
-	run       runlog.Record
-	kept      []runlog.Record // of the present step
-	isClosed  bool            // the log has its end
-	lost      string          // why, in a clause; empty where it is not
-}
-
-// present are the machines that are not lost. The caller holds mu.
-func (l *Lead) present() []*follower {
-	return slices.DeleteFunc(slices.Clone(l.followers), func(f *follower) bool { return f.lost != "" })
+	message           // its last
+	log      *os.File // the copy of its log, nil before all have joined
+	have     int64    // bytes of it
+	watchdog *time.Timer
+	ended    int // so many steps
+	account  runlog.Account
+	run      runlog.Record
+	kept     []runlog.Record // of the present step
+	isClosed bool            // the log has its end
+	lost     string          // why, in a clause; empty where it is not
 }
 
 // waitFor returns when something is true of each machine that is not lost.
 func (l *Lead) waitFor(ctx context.Context, done func(f *follower) bool) {
 	_ = l.wait(ctx, func() bool {
-		return !slices.ContainsFunc(l.present(), func(f *follower) bool { return !done(f) })
+		return !slices.ContainsFunc(l.followers, func(f *follower) bool { return f.lost == "" && !done(f) })
 	})
 }
 
 func (l *Lead) gather(ctx context.Context) error {
 	joining, cancel := context.WithTimeout(ctx, l.JoinTimeout)
 	defer cancel()
-	err := l.wait(joining, func() bool { return len(l.followers) >= l.Machines-1 })
-	if err == nil {
+	if l.wait(joining, func() bool { return len(l.followers) >= l.Machines-1 }) == nil {
 		return nil
 	}
 	l.mu.Lock()
@@ -85,50 +75,37 @@ func (l *Lead) gather(ctx context.Context) error {
 	return cmp.Or(ctx.Err(), fmt.Errorf("these machines did not join within %s: %v", l.JoinTimeout, missing))
 }
 
-// open begins the copies of the other machines' logs, tells them what was found out, and notices those that are silent.
-func (l *Lead) open(ctx context.Context, s *Session) error {
+// open begins the copies of the other machines' logs, and tells them what was found out.
+func (l *Lead) open(s *Session) error {
 	d := &s.cfg.Dataset
-	var err error
-	l.update(func() {
-		slices.SortFunc(l.followers, func(a, b *follower) int { return a.Rank - b.Rank })
-		for _, f := range l.followers {
-			folder := rankFolder(s.result.Folder, runlog.Run{Rank: f.Rank, Machines: l.Machines})
-			if err = os.Mkdir(folder, 0o755); err == nil {
-				f.log, err = os.OpenFile(filepath.Join(folder, runlog.FileName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-			}
-			if err != nil {
-				return
-			}
-			f.lastSeen = time.Now().Add(l.JoinTimeout) // it reads its prompts first
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	slices.SortFunc(l.followers, func(a, b *follower) int { return a.Rank - b.Rank })
+	for _, f := range l.followers {
+		folder := rankFolder(s.result.Folder, runlog.Run{Rank: f.Rank, Machines: l.Machines})
+		err := os.Mkdir(folder, 0o755)
+		if err == nil {
+			f.log, err = os.Create(filepath.Join(folder, runlog.FileName))
 		}
-		l.session, l.survey = s, &survey{s.cfg.Run, s.modelLength, d.Words, d.TokensPerWord, d.InputLen, d.PrefixLen}
-	})
-	if err != nil {
-		return fmt.Errorf("making the logs of other machines: %w", err)
-	}
-	if l.Machines < 2 {
-		return nil
-	}
-	ctx, l.unwatch = context.WithCancel(context.WithoutCancel(ctx))
-	l.watching.Go(func() {
-		for ; ctx.Err() == nil; sleepUntil(ctx, time.Now().Add(silence/10)) {
-			l.update(func() {
-				for _, f := range l.present() {
-					if !f.isClosed && time.Since(f.lastSeen) > silence {
-						l.lose(f, fmt.Sprintf("has not been heard of for %s", silence))
-					}
-				}
-			})
+		if err != nil {
+			return fmt.Errorf("making the logs of other machines: %w", err)
 		}
-	})
+		f.watchdog = time.AfterFunc(l.JoinTimeout, func() { // it reads its prompts first
+			l.update(func() { l.lose(f, fmt.Sprintf("has not been heard of for %s", silence)) })
+		})
+	}
+	l.session, l.survey = s, &survey{s.cfg.Run, s.modelLength, d.Words, d.TokensPerWord, d.InputLen, d.PrefixLen}
 	return nil
 }
 
 // lose gives a machine up, and ends the step on all unless that is allowed. The caller holds mu.
 func (l *Lead) lose(f *follower, why string) {
+	if f.isClosed || f.lost != "" {
+		return
+	}
 	f.lost = why
 	if slices.ContainsFunc(f.kept, func(rec runlog.Record) bool { return rec.Step != nil }) {
-		f.account.Unknown = max(0, f.attempted-f.account.Attempted)
+		f.account.Unknown = max(0, int(f.Counts[0])-f.account.Attempted)
 		f.account.Attempted += f.account.Unknown
 		end := runlog.Record{StepEnd: &runlog.StepEnd{Step: l.Step.Index, Ended: l.session.clock.now(), Stop: runlog.StopLost, Account: f.account}}
 		line, _ := json.Marshal(end) // it has no values that cannot be
@@ -148,30 +125,57 @@ func (l *Lead) stopAll(why runlog.Stop) {
 	}
 }
 
+// announce tells all which step is next.
 func (l *Lead) announce(step runlog.Step) {
 	step.MaxFailureRatio = 0 // which the leader judges over all
 	l.update(func() {
 		l.state, l.withdraw = state{Step: &step}, nil
 		for _, f := range l.followers {
-			f.attempted, f.account, f.kept = 0, runlog.Account{}, nil
+			f.account, f.kept = runlog.Account{}, f.kept[:min(1, len(f.kept))]
 		}
 	})
 }
 
-func (l *Lead) begin(ctx context.Context, step *runlog.Step, _ *Meter, withdraw context.CancelCauseFunc) error {
-	l.update(func() { l.withdraw = withdraw })
-	l.waitFor(ctx, func(f *follower) bool { return f.ready > step.Index })
+// begin waits until all machines are ready, and says when the step begins. It returns the meter of all.
+func (l *Lead) begin(ctx context.Context, step *runlog.Step, own *Meter, withdraw context.CancelCauseFunc) (*Meter, error) {
+	l.update(func() {
+		l.own, l.whole, l.withdraw = own, own, withdraw
+		if l.Machines > 1 {
+			l.whole = new(Meter)
+		}
+	})
+	l.waitFor(ctx, func(f *follower) bool { return f.Ready > step.Index })
 	step.Started = l.session.clock.now()
 	l.update(func() {
+		isLost := slices.ContainsFunc(l.followers, func(f *follower) bool { return f.lost != "" })
 		switch {
-		case len(l.present()) < len(l.followers) && !l.AllowFewer:
+		case isLost && !l.AllowFewer:
 			l.stopAll(runlog.StopVoid)
 		case l.Machines > 1 && ctx.Err() == nil: // else the step shows it
 			step.Started = step.Started.Add(notice)
 			l.BeginsAt = step.Started
 		}
 	})
-	return nil
+	return l.whole, nil
+}
+
+// sum brings the meter of all machines up to date. The caller holds mu.
+func (l *Lead) sum() {
+	if l.whole == l.own {
+		return
+	}
+	for i, counter := range l.whole.counters() {
+		n := l.own.counters()[i].Load()
+		for _, f := range l.followers {
+			if f.Ready > l.Step.Index && f.lost == "" {
+				n += f.Counts[i]
+			}
+		}
+		counter.Store(n)
+	}
+	l.whole.FirstSent.Store(l.own.FirstSent.Load())
+	l.whole.Reached.Store(l.own.Reached.Load())
+	l.whole.SendingEnded.Store(l.own.SendingEnded.Load())
 }
 
 // others is what became of the requests of the other machines in this step.
@@ -194,10 +198,11 @@ func (l *Lead) end(ctx context.Context, end *runlog.StepEnd) (records []runlog.R
 	l.waitFor(context.WithoutCancel(ctx), func(f *follower) bool { return f.ended > end.Step })
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.sum()
 	end.Stop = cmp.Or(l.Stop, end.Stop)
 	for _, f := range l.followers {
-		if len(f.kept) > 0 {
-			records = append(append(records, f.run), f.kept...)
+		if len(f.kept) > 1 {
+			records = append(records, f.kept...)
 		}
 	}
 	return records
@@ -205,42 +210,35 @@ func (l *Lead) end(ctx context.Context, end *runlog.StepEnd) (records []runlog.R
 
 // dismiss tells the others that the run has ended, and waits for the ends of their logs.
 func (l *Lead) dismiss() {
-	if l.Machines < 2 {
-		return
-	}
 	l.update(func() { l.IsEnded = true })
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	l.waitFor(ctx, func(f *follower) bool { return f.isClosed })
-	l.unwatch()
-	l.watching.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, f := range l.followers {
+		f.watchdog.Stop()
 		_ = errors.Join(f.log.Sync(), f.log.Close()) // what is missing shows: the log has no end
 	}
 }
 
-// take takes the whole lines of a piece of another machine's log, and returns its requests. The caller holds mu.
-func (l *Lead) take(f *follower, piece []byte) (requests []*runlog.Request) {
+// take takes the lines of a piece of another machine's log. The caller holds mu.
+func (l *Lead) take(f *follower, piece []byte) {
 	for line := range bytes.Lines(piece) {
 		rec, err := runlog.Decode(line)
 		if err != nil {
 			continue // as a report does
 		}
 		switch {
-		case rec.Run != nil:
-			f.run = rec
-			continue
 		case rec.Request != nil:
 			f.account.Count(rec.Request.Reason())
-			requests = append(requests, rec.Request)
+			l.session.requestDone(rec.Request)
 		case rec.StepEnd != nil:
 			f.ended = rec.StepEnd.Step + 1
 		case rec.RunEnd != nil:
 			f.isClosed = true
 		}
-		if rec.Step != nil || l.session.keeps {
+		if rec.Run != nil || rec.Step != nil || l.session.keeps {
 			f.kept = append(f.kept, rec)
 		}
 		switch end := rec.StepEnd; {
@@ -251,64 +249,71 @@ func (l *Lead) take(f *follower, piece []byte) (requests []*runlog.Request) {
 			l.lose(f, "was interrupted")
 		}
 	}
-	return requests
 }
 
-// Handler serves the other machines.
-func (l *Lead) Handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /join", l.serveJoin)
-	mux.HandleFunc("POST /sync", l.serveSync)
-	return mux
-}
-
-func answer(w http.ResponseWriter, body any) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(body) // the client may be gone
-}
-
-// serveJoin takes a machine into the load, and answers with what the leader found out when all have come.
-func (l *Lead) serveJoin(w http.ResponseWriter, r *http.Request) {
-	var h hello
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxPiece)).Decode(&h); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
+// known returns the machine that a message is of, which joins with its first, or why it is none. The caller holds mu.
+func (l *Lead) known(m message) (f *follower, refusal string) {
+	at := slices.IndexFunc(l.followers, func(f *follower) bool { return f.Rank == m.Rank })
+	switch {
+	case m.Rank < 1 || m.Rank >= l.Machines || m.Machines != l.Machines:
+		return nil, fmt.Sprintf("of %d is none of the leader's %d", m.Machines, l.Machines)
+	case at >= 0 && l.followers[at].ID != m.ID:
+		return nil, "has joined before: give each machine a --rank of its own"
+	case at >= 0 && l.followers[at].lost != "":
+		return nil, "was lost, and the load goes on without it"
+	case at >= 0:
+		return l.followers[at], ""
 	}
-	why := ""
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(m.Identity)), slices.Collect(maps.Keys(l.Identity))) {
+		if m.Identity[name] != l.Identity[name] {
+			return nil, fmt.Sprintf("has another %s than the leader", name)
+		}
+	}
+	f = &follower{message: m}
+	l.followers = append(l.followers, f)
+	return f, ""
+}
+
+// sync takes how a machine stands and a piece of its log that continues what is there, and returns how the load stands.
+// Its refusal is why the machine is none of the load's.
+func (l *Lead) sync(m message, piece []byte) (now state, refusal string, err error) {
 	l.update(func() {
-		at := slices.IndexFunc(l.followers, func(f *follower) bool { return f.Rank == h.Rank })
-		switch {
-		case h.Rank < 1 || h.Rank >= l.Machines || h.Machines != l.Machines:
-			why = fmt.Sprintf("of %d is none of the leader's %d", h.Machines, l.Machines)
-		case at >= 0 && l.followers[at].ID != h.ID:
-			why = "has joined before: give each machine a --rank of its own"
-		case at < 0:
-			for _, name := range slices.Concat(slices.Collect(maps.Keys(h.Identity)), slices.Collect(maps.Keys(l.Identity))) {
-				if h.Identity[name] != l.Identity[name] {
-					why = fmt.Sprintf("has another %s than the leader", name)
-				}
-			}
-			if why == "" {
-				l.followers = append(l.followers, &follower{hello: h})
+		var f *follower
+		if f, refusal = l.known(m); refusal != "" || l.survey == nil {
+			return
+		}
+		f.message = m
+		if m.Identity == nil {
+			f.watchdog.Reset(silence)
+		}
+		if m.At == f.have && len(piece) > 0 {
+			if _, err = f.log.Write(piece); err == nil {
+				f.have += int64(len(piece))
+				l.take(f, piece)
 			}
 		}
+		l.sum()
+		now = l.state
+		now.Now, now.Have = l.session.clock.now(), f.have
+		if m.Identity != nil {
+			now.Survey = l.survey
+		}
 	})
-	if why != "" {
-		http.Error(w, fmt.Sprintf("machine %d %s", h.Rank, why), http.StatusConflict)
-		return
-	}
-	if l.wait(r.Context(), func() bool { return l.survey != nil }) == nil {
-		answer(w, l.survey)
-	}
+	return now, refusal, err
 }
 
-// serveSync takes how a machine stands and a piece of its log that continues what is there, and answers how the load stands.
-func (l *Lead) serveSync(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP answers a machine's message.
+func (l *Lead) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body := bufio.NewReader(http.MaxBytesReader(w, r.Body, 2*maxPiece))
+	head, err := body.ReadBytes('\n')
+	var m message
 	var piece []byte
-	var err error
-	if r.ContentLength != 0 {
+	if err == nil {
+		err = json.Unmarshal(head, &m)
+	}
+	if _, none := body.Peek(1); none == nil && err == nil {
 		var unzip *gzip.Reader
-		if unzip, err = gzip.NewReader(io.LimitReader(r.Body, maxPiece)); err == nil {
+		if unzip, err = gzip.NewReader(body); err == nil {
 			piece, err = io.ReadAll(io.LimitReader(unzip, maxPiece))
 		}
 	}
@@ -316,39 +321,14 @@ func (l *Lead) serveSync(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	number := func(name string) int {
-		n, _ := strconv.Atoi(r.FormValue(name))
-		return n
-	}
-	piece = piece[:bytes.LastIndexByte(piece, '\n')+1]
-	var now state
-	var requests []*runlog.Request
-	isKnown := false
-	l.update(func() {
-		i := slices.IndexFunc(l.followers, func(f *follower) bool { return f.ID == r.FormValue("id") && f.log != nil && f.lost == "" })
-		if isKnown = i >= 0; !isKnown {
-			return
-		}
-		f := l.followers[i]
-		f.lastSeen, f.ready, f.attempted = time.Now(), number("ready"), number("attempted")
-		if int64(number("at")) == f.have && len(piece) > 0 {
-			if _, err = f.log.Write(piece); err == nil {
-				f.have += int64(len(piece))
-				requests = l.take(f, piece)
-			}
-		}
-		now = l.state
-		now.Now, now.Have = l.session.clock.now(), f.have
-	})
-	for _, q := range requests {
-		l.session.requestDone(q)
-	}
+	now, refusal, err := l.sync(m, piece)
 	switch {
+	case refusal != "":
+		http.Error(w, fmt.Sprintf("machine %d %s", m.Rank, refusal), http.StatusConflict)
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusInternalServerError)
-	case !isKnown:
-		http.Error(w, "the load goes on without this machine", http.StatusGone)
 	default:
-		answer(w, now)
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(now) // the client may be gone
 	}
 }

@@ -133,11 +133,11 @@ func (f *fleet) run(cfg Config, machines int, beside func(ctx context.Context, c
 				f.ended[0], f.errs[0] = f.puts(ctx, cfg)
 			} else {
 				time.Sleep(time.Duration(rank) * 200 * time.Millisecond) // they come one after the other
-				network := wire{f.lead.Handler(), 5 * time.Millisecond, f.cut[rank]}
-				f.ended[rank], f.errs[rank] = Follow(ctx, cfg, Leader{
+				network := wire{f.lead, 5 * time.Millisecond, f.cut[rank]}
+				f.ended[rank], f.errs[rank] = (&Follower{
 					URL: "http://leader", Client: &http.Client{Transport: network}, Share: Share{rank, cmp.Or(f.of, machines)}, Identity: alike, JoinTimeout: time.Minute,
 					Clock: func() time.Time { return time.Now().Add(time.Duration(rank) * time.Second) },
-				})
+				}).Run(ctx, cfg)
 			}
 			f.stopped[rank] = time.Since(begin)
 		})

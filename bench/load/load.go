@@ -55,10 +55,12 @@ type Session struct {
 	modelLength int
 	aimed       int // tokens of the first prompt, 0 where its length is not made
 	clock       *clock
-	blockSize   int // of the server's prefix cache, 0 where its metrics do not say
-	team        team
-	lead        *Lead // the team, where this machine leads
+	blockSize   int   // of the server's prefix cache, 0 where its metrics do not say
+	lead        *Lead // nil where another machine leads
 	share       Share
+	// begin waits for all machines, and fills in when the step begins and by which clock. withdraw is for others that end
+	// it. It returns the meter that watchers see.
+	begin func(ctx context.Context, step *runlog.Step, own *Meter, withdraw context.CancelCauseFunc) (*Meter, error)
 
 	keeps    bool            // the caller of Step wants records; the lead's mu is held to write it
 	mu       sync.Mutex      // samples come beside requests
@@ -71,7 +73,7 @@ type Session struct {
 func Open(ctx context.Context, cfg Config, watchers ...Watcher) (*Session, error) {
 	s := newSession(cfg, watchers)
 	s.lead = cmp.Or(cfg.Lead, new(Lead))
-	if s.team = s.lead; s.lead.Machines > 1 {
+	if s.begin = s.lead.begin; s.lead.Machines > 1 {
 		s.share.Machines = s.lead.Machines
 	}
 	for _, check := range []func(context.Context) error{s.checkModels, s.openSources, s.prepareDataset, s.checkLoad, s.lead.gather, s.openLog} {
@@ -79,7 +81,7 @@ func Open(ctx context.Context, cfg Config, watchers ...Watcher) (*Session, error
 			return s, err
 		}
 	}
-	return s, s.lead.open(ctx, s)
+	return s, s.lead.open(s)
 }
 
 func newSession(cfg Config, watchers []Watcher) *Session {
@@ -202,15 +204,18 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 		return err
 	}
 	defer prompts.Close()
-	s.team.announce(step)
+	if s.lead != nil {
+		s.lead.announce(step)
+	}
 	s.countRecords(ctx, step)
 	if err := s.warmUp(ctx, step); err != nil {
 		return err
 	}
 	running, withdraw := context.WithCancelCause(ctx)
 	defer withdraw(nil)
-	var meter Meter
-	if err := s.team.begin(running, &step, &meter, withdraw); err != nil {
+	var own Meter
+	meter, err := s.begin(running, &step, &own, withdraw)
+	if err != nil {
 		return err
 	}
 	if err := s.write(runlog.Record{Step: &step}); err != nil {
@@ -218,9 +223,9 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	}
 	stopSampling := s.startSampling(ctx, step.Index)
 	for _, w := range s.watchers {
-		w.StepStarted(step, &meter)
+		w.StepStarted(step, meter)
 	}
-	r := s.newStep(step, &meter)
+	r := s.newStep(step, &own)
 	r.seed = gapSeed(s.cfg.Run.Seed, step.Index)
 	if s.lead != nil {
 		r.others = s.lead.others

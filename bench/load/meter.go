@@ -28,6 +28,11 @@ type Meter struct {
 	SendingEnded atomic.Bool
 }
 
+// counters are those that add up over the machines of a load.
+func (m *Meter) counters() []*atomic.Int64 {
+	return []*atomic.Int64{&m.Attempted, &m.Queued, &m.InFlight, &m.Succeeded, &m.Failed, &m.Canceled}
+}
+
 const (
 	// minEnded is how many requests must have ended, or have failed in a row to connect, before
 	// that can stop a step early; a share of failures is judged over two of each user.

@@ -367,3 +367,15 @@ func sleepUntil(ctx context.Context, at time.Time) {
 	case <-ctx.Done():
 	}
 }
+
+// clock gives the instants of a log, so that a clock that is set is in none of them.
+type clock struct {
+	started time.Time // with a monotonic reading
+	logged  time.Time // the same instant as the log has it: by the leader's clock, where there is one
+}
+
+func newClock(now time.Time) *clock { return &clock{started: time.Now(), logged: now.Round(0)} }
+
+func (c *clock) at(t time.Time) time.Time { return c.logged.Add(t.Sub(c.started)) }
+
+func (c *clock) now() time.Time { return c.at(time.Now()) }

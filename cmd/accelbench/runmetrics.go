@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/exporter-toolkit/web"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
@@ -133,17 +136,29 @@ func phaseOf(s runlog.Step, m *load.Meter) string {
 func serveMetrics(ctx context.Context, m *runMetrics, address string) (stop func(), err error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(m)
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("--web.listen-address: %w", err)
-	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
-	server := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second}
+	if stop, err = serveAt(ctx, address, "", mux); err != nil {
+		return nil, fmt.Errorf("--web.listen-address: %w", err)
+	}
+	return stop, nil
+}
+
+// serveAt serves at an address, with TLS where webConfig is a file that says so, until stop is called.
+func serveAt(ctx context.Context, address, webConfig string, handler http.Handler) (stop func(), err error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{Handler: handler, ReadTimeout: 10 * time.Second}
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = server.Serve(listener) })
+	serving.Go(func() {
+		_ = web.Serve(listener, server, &web.FlagConfig{WebConfigFile: &webConfig}, slog.New(slog.DiscardHandler))
+	})
 	return func() {
-		_ = server.Close()
+		ending, cancel := context.WithTimeout(context.Background(), time.Second) // for the last answers
+		defer cancel()
+		_ = errors.Join(server.Shutdown(ending), server.Close())
 		serving.Wait()
 	}, nil
 }

@@ -6,16 +6,13 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -31,7 +28,7 @@ type teamFlags struct {
 	lead, listen          string // addresses, empty for a load of one machine and for the same
 	tokenFile             string
 	webConfig, httpConfig string
-	machines, rank        int // -1: as the launcher says
+	machines, rank        string // empty: as the launcher says
 	joinTimeout           time.Duration
 	allowFewer            bool
 }
@@ -42,8 +39,8 @@ var ownFlags = []string{"--rank", "--output", "--lead-token-file", "--lead-liste
 func (m *teamFlags) register(c *kingpin.CmdClause) {
 	m.lead = os.Getenv("ACCELBENCH_LEAD")
 	c.Flag("lead", "Put on a part: address of the first machine.").PlaceHolder("HOST:PORT").StringVar(&m.lead)
-	c.Flag("machines", "").Hidden().Default("-1").IntVar(&m.machines)
-	c.Flag("rank", "").Hidden().Default("-1").IntVar(&m.rank)
+	c.Flag("machines", "").Hidden().StringVar(&m.machines)
+	c.Flag("rank", "").Hidden().StringVar(&m.rank)
 	c.Flag("lead-token-file", "").Hidden().StringVar(&m.tokenFile)
 	c.Flag("join-timeout", "").Hidden().Default("60s").DurationVar(&m.joinTimeout)
 	c.Flag("allow-fewer", "").Hidden().BoolVar(&m.allowFewer)
@@ -63,27 +60,22 @@ var launchers = []struct{ rank, size string }{
 
 // share is which machine this is: by the flags, else by the launcher's environment.
 func (m *teamFlags) share(getenv func(string) string) (load.Share, error) {
-	s := load.Share{Rank: m.rank, Machines: m.machines}
+	rank, machines := m.rank, m.machines
 	for _, l := range launchers {
-		rank, err := strconv.Atoi(getenv(l.rank))
-		if err != nil {
-			continue
+		if getenv(l.rank) != "" {
+			rank, machines = cmp.Or(rank, getenv(l.rank)), cmp.Or(machines, getenv(l.size))
+			break
 		}
-		if s.Rank < 0 {
-			s.Rank = rank
-		}
-		if size, err := strconv.Atoi(getenv(l.size)); err == nil && s.Machines < 0 {
-			s.Machines = size
-		}
-		break
 	}
+	r, rankErr := strconv.ParseUint(rank, 10, 16)
+	n, machinesErr := strconv.ParseUint(machines, 10, 16)
 	switch {
-	case s.Rank < 0 || s.Machines < 0:
-		return s, usage(errors.New("--lead needs --machines and --rank, and no launcher says them"))
-	case s.Rank >= s.Machines:
-		return s, usage(fmt.Errorf("--rank %d is none of %d machines, which are counted from 0", s.Rank, s.Machines))
+	case rankErr != nil || machinesErr != nil:
+		return load.Share{}, usage(fmt.Errorf("--lead needs --machines and --rank, or a launcher that says them: %q and %q are no numbers", machines, rank))
+	case r >= n:
+		return load.Share{}, usage(fmt.Errorf("--rank %d is none of %d machines, which are counted from 0", r, n))
 	}
-	return s, nil
+	return load.Share{Rank: int(r), Machines: int(n)}, nil
 }
 
 // identity is what all machines must have alike.
@@ -138,30 +130,18 @@ func (m *teamFlags) startLead(ctx context.Context, machines int, id load.Identit
 	if err := web.Validate(m.webConfig); err != nil {
 		return nil, nil, fmt.Errorf("--lead-web-config: %w", err)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--lead: %w", err)
-	}
 	lead = &load.Lead{Machines: machines, Identity: id, JoinTimeout: m.joinTimeout, AllowFewer: m.allowFewer}
-	handler := lead.Handler()
-	knows := func(w http.ResponseWriter, r *http.Request) {
+	stop, err = serveAt(ctx, address, m.webConfig, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if token != "" && subtle.ConstantTimeCompare([]byte("Bearer "+token), []byte(r.Header.Get("Authorization"))) != 1 {
 			http.Error(w, "another --lead-token-file than the leader's", http.StatusUnauthorized)
 			return
 		}
-		handler.ServeHTTP(w, r)
+		lead.ServeHTTP(w, r)
+	}))
+	if err != nil {
+		return nil, nil, fmt.Errorf("--lead: %w", err)
 	}
-	server := &http.Server{Handler: http.HandlerFunc(knows), ReadHeaderTimeout: 10 * time.Second}
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		_ = web.Serve(listener, server, &web.FlagConfig{WebConfigFile: &m.webConfig}, slog.New(slog.DiscardHandler))
-	})
-	return lead, func() {
-		ending, cancel := context.WithTimeout(context.Background(), time.Second) // for the last answers
-		defer cancel()
-		_ = errors.Join(server.Shutdown(ending), server.Close())
-		serving.Wait()
-	}, nil
+	return lead, stop, nil
 }
 
 // join makes the run one of several machines, where that is asked for: its leader until stop, or one that is led by follow.
@@ -198,8 +178,6 @@ func (s *runFlags) join(ctx context.Context, cfg *load.Config) (follow putter, s
 	if m.webConfig != "" {
 		scheme = "https://"
 	}
-	leader := load.Leader{URL: scheme + m.lead, Client: client, Share: share, Identity: id, JoinTimeout: m.joinTimeout}
-	return func(ctx context.Context, cfg load.Config, watchers ...load.Watcher) (load.Result, error) {
-		return load.Follow(ctx, cfg, leader, watchers...)
-	}, func() {}, nil
+	follower := load.Follower{URL: scheme + m.lead, Client: client, Share: share, Identity: id, JoinTimeout: m.joinTimeout}
+	return follower.Run, func() {}, nil
 }
