@@ -96,6 +96,7 @@ type fleet struct {
 	endpoint *paced
 	of       int                                                   // as the machines that are led think, 0 for as many as there are
 	puts     func(ctx context.Context, cfg Config) (Result, error) // the leader's part, nil for all steps
+	seen     watcher                                               // of the leader
 	cut      []*atomic.Bool                                        // by rank
 	ended    []Result
 	errs     []error
@@ -113,7 +114,7 @@ func (f *fleet) run(cfg Config, machines int, beside func(ctx context.Context, c
 		f.endpoint = new(paced)
 	}
 	if f.puts == nil {
-		f.puts = func(ctx context.Context, cfg Config) (Result, error) { return Run(ctx, cfg) }
+		f.puts = func(ctx context.Context, cfg Config) (Result, error) { return Run(ctx, cfg, &f.seen) }
 	}
 	f.ended, f.errs, f.stopped = make([]Result, machines), make([]error, machines), make([]time.Duration, machines)
 	cancels := make([]context.CancelFunc, machines)
@@ -194,8 +195,9 @@ func TestManyMachinesAreOneLoad(t *testing.T) {
 			}
 			mine := requests(t, one.ended[0].Folder)
 			theirs := requests(t, eight.ended[0].Folder)
-			if len(mine) != len(theirs) || eight.ended[0].Attempted != len(mine) {
-				t.Fatalf("%d requests in the logs, %d attempted, want %d", len(theirs), eight.ended[0].Attempted, len(mine))
+			seen := int(eight.seen.meter.Succeeded.Load() + eight.seen.meter.InFlight.Load())
+			if len(mine) != len(theirs) || eight.ended[0].Attempted != len(mine) || seen != len(mine) {
+				t.Fatalf("%d requests in the logs, %d attempted, %d seen, want %d", len(theirs), eight.ended[0].Attempted, seen, len(mine))
 			}
 			const apart = 20 * time.Millisecond // of two clocks that are read over 5 ms each way
 			for i, q := range theirs {

@@ -125,12 +125,13 @@ type watcher struct {
 	model           string
 	steps, requests int
 	ended           []runlog.StepEnd
+	meter           *Meter // of the last step
 }
 
-func (w *watcher) RunStarted(r runlog.Run)         { w.model = r.Model }
-func (w *watcher) StepStarted(runlog.Step, *Meter) { w.steps++ }
-func (w *watcher) RequestDone(*runlog.Request)     { w.requests++ }
-func (w *watcher) StepEnded(e runlog.StepEnd)      { w.ended = append(w.ended, e) }
+func (w *watcher) RunStarted(r runlog.Run)             { w.model = r.Model }
+func (w *watcher) StepStarted(_ runlog.Step, m *Meter) { w.steps, w.meter = w.steps+1, m }
+func (w *watcher) RequestDone(*runlog.Request)         { w.requests++ }
+func (w *watcher) StepEnded(e runlog.StepEnd)          { w.ended = append(w.ended, e) }
 
 func TestRun(t *testing.T) {
 	cfg := plan(t, endpoint(t, nil))
