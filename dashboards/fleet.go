@@ -78,7 +78,7 @@ func worstCards() panel {
     - 1 + min_over_time((min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))[$__range:$__interval] @ end()) < 0.99)`, "all healthy"),
 		overTime(`-3 * max by (alertname) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="critical",job=~"$job",instance=~"$instance"})`, "{{alertname}}"),
 		overTime(`-2 * max by (alertname) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="warning",job=~"$job",instance=~"$instance"})`, "{{alertname}}")).
-		Span(24).Height(9).MaxDataPoints(300).DataLinks(toCardOfSeries()).
+		Span(24).Height(10).MaxDataPoints(300).DataLinks(toCardOfSeries()).
 		OverrideByRegexp("all healthy|Accelerator.*", []property{noLink()})
 }
 
