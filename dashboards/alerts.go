@@ -64,7 +64,7 @@ func alertTable(expr string, columns ...column) *table.PanelBuilder {
 	severity := mapped(saying("1", "critical", "red"), saying("2", "warning", "orange"), saying("3", "info", "blue"))
 	runbook := links(linkTo("Open the runbook", "https://github.com/accelerator-exporter/accelerator_exporter/blob/main/docs/runbooks.md#${__data.fields.alertname}"))
 	columns = append([]column{
-		label("severity", "Severity", append(severity, width(80))...),
+		label("severity", "Severity", append(severity, width(90))...),
 		value("Since", expr, unitOf("dateTimeFromNow"), width(120)),
 		label("alertname", "Alert", append(runbook, width(280))...),
 	}, append(columns, label("about", "About"))...)

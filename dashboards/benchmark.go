@@ -61,22 +61,22 @@ func benchSteps() panel {
 		label("target", "Endpoint", width(150)),
 		label("model", "Model"),
 		label("step", "Step"),
-		value("Requests", `sum by (target, model, step) (last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range]))`, unitOf(count), width(85)),
+		value("Requests", `sum by (target, model, step) (last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range]))`, unitOf(count), width(80)),
 		value("Failed", `sum by (target, model, step) (last_over_time(accelerator_bench_failures_total{instance=~"$generator",target=~"$endpoint"}[$__range])) / (sum by (target, model, step) (last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range])) > 0)`, unitOf(ratio), width(70)),
-		value("Requests/s", `sum by (target, model, step) (last_over_time(accelerator_bench_request_duration_seconds_count{instance=~"$generator",target=~"$endpoint"}[$__range]) / (last_over_time(accelerator_bench_step_seconds{instance=~"$generator",target=~"$endpoint"}[$__range]) > 0))`, unitOf(plain), width(95)),
+		value("Requests/s", `sum by (target, model, step) (last_over_time(accelerator_bench_request_duration_seconds_count{instance=~"$generator",target=~"$endpoint"}[$__range]) / (last_over_time(accelerator_bench_step_seconds{instance=~"$generator",target=~"$endpoint"}[$__range]) > 0))`, unitOf(plain), width(90)),
 		value("Output tokens/s", `sum by (target, model, step) (last_over_time(accelerator_bench_output_tokens_total{instance=~"$generator",target=~"$endpoint"}[$__range]) / (last_over_time(accelerator_bench_step_seconds{instance=~"$generator",target=~"$endpoint"}[$__range]) > 0))`, unitOf(plain), width(125)),
 		value("TTFT p50", `histogram_quantile(0.5, sum by (target, model, step) (last_over_time(accelerator_bench_time_to_first_token_seconds{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0
-  or histogram_quantile(0.5, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_to_first_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0`, unitOf(seconds), width(90)),
+  or histogram_quantile(0.5, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_to_first_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0`, unitOf(seconds), width(85)),
 		value("TTFT p99", `histogram_quantile(0.99, sum by (target, model, step) (last_over_time(accelerator_bench_time_to_first_token_seconds{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0
-  or histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_to_first_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0`, unitOf(seconds), width(90)),
+  or histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_to_first_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0`, unitOf(seconds), width(85)),
 		value("TPOT p50", `histogram_quantile(0.5, sum by (target, model, step) (last_over_time(accelerator_bench_time_per_output_token_seconds{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0
-  or histogram_quantile(0.5, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_per_output_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0`, unitOf(seconds), width(90)),
+  or histogram_quantile(0.5, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_per_output_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0`, unitOf(seconds), width(85)),
 		value("TPOT p99", `histogram_quantile(0.99, sum by (target, model, step) (last_over_time(accelerator_bench_time_per_output_token_seconds{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0
-  or histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_per_output_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0`, unitOf(seconds), width(90)),
+  or histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_time_per_output_token_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0`, unitOf(seconds), width(85)),
 		value("Duration p99", `histogram_quantile(0.99, sum by (target, model, step) (last_over_time(accelerator_bench_request_duration_seconds{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0
-  or histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_request_duration_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0`, unitOf(seconds), width(110)),
+  or histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_request_duration_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0`, unitOf(seconds), width(105)),
 		value("Began", `1000 * (min by (target, model, step) (min_over_time(timestamp(accelerator_bench_phase{instance=~"$generator",target=~"$endpoint"})[$__range:5s]))
-  or min by (target, model, step) (min_over_time(timestamp(accelerator_bench_phase{instance=~"$generator",target=~"$endpoint"})[12h:15s])) and on (target, model, step) last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range]))`, unitOf("time:HH:mm:ss"), width(90)),
+  or min by (target, model, step) (min_over_time(timestamp(accelerator_bench_phase{instance=~"$generator",target=~"$endpoint"})[12h:15s])) and on (target, model, step) last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range]))`, unitOf("time:HH:mm:ss"), width(80)),
 	).Height(12).NoValue("no run").SortBy(ascending("Began"))
 }
 

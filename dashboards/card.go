@@ -91,11 +91,11 @@ func cardNow() []panel {
   or on (instance, device) group by (instance, device, name, bus_id) (accelerator_device_missing_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, width(120)),
 			label("bus_id", "Bus", width(110)),
 			labelFrom("uuid", "UUID", `topk(1, max by (instance, device, uuid) (max_over_time(timestamp(accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",uuid!=""})[$__range:1m])))
-  or on (instance, device) group by (instance, device, uuid) (accelerator_device_missing_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",uuid!=""})`, width(320)),
+  or on (instance, device) group by (instance, device, uuid) (accelerator_device_missing_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",uuid!=""})`, width(345)),
 			labelFrom("board", "Board", `topk(1, max by (instance, device, board) (max_over_time(timestamp(accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",board!=""})[$__range:1m])))`),
-			label("npu", "NPU", width(50)), label("chip", "Chip", width(50)),
+			label("npu", "NPU", width(45)), label("chip", "Chip", width(45)),
 			value("NUMA node", `max by (instance, device) (accelerator_numa_node{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain), width(95)),
-			labelFrom("cpus", "CPUs beside it", `accelerator_cpu_affinity_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, width(130)),
+			labelFrom("cpus", "CPUs beside it", `accelerator_cpu_affinity_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, width(120)),
 			labelFrom("tool_version", "Tool", `accelerator_tool_info{job=~"$job",instance=~"$host",vendor=~"$maker"}`),
 			label("driver_version", "Driver"), label("runtime_version", "Runtime"), label("firmware_version", "Firmware"),
 		).Height(4),
@@ -105,7 +105,7 @@ func cardNow() []panel {
 			overTime(`2 * max by (state, reason) (accelerator_health_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "{{state}} {{reason}}"),
 			overTime(`-3 * max by (alertname) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="critical",job=~"$job",instance=~"$host",vendor=~"$maker|",device=~"$card|",collector=~"$maker|",target=""})`, "{{alertname}}"),
 			overTime(`-2 * max by (alertname) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="warning",job=~"$job",instance=~"$host",vendor=~"$maker|",device=~"$card|",collector=~"$maker|",target=""})`, "{{alertname}}")).
-			Height(6),
+			Height(7),
 	}
 }
 

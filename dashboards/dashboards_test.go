@@ -83,6 +83,7 @@ type (
 		Links      []link
 		Custom     map[string]any
 		Thresholds colorSteps
+		Color      struct{ Mode string }
 	}
 	mapping struct {
 		Type    string

@@ -78,7 +78,7 @@ func worstCards() panel {
     - 1 + min_over_time((min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))[$__range:$__interval] @ end()) < 0.99)`, "all healthy"),
 		overTime(`-3 * max by (alertname) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="critical",job=~"$job",instance=~"$instance"})`, "{{alertname}}"),
 		overTime(`-2 * max by (alertname) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="warning",job=~"$job",instance=~"$instance"})`, "{{alertname}}")).
-		Span(24).Height(9).MaxDataPoints(300).DataLinks(toCardOfSeries()).
+		Span(24).Height(10).MaxDataPoints(300).DataLinks(toCardOfSeries()).
 		OverrideByRegexp("all healthy|Accelerator.*", []property{noLink()})
 }
 
@@ -118,8 +118,8 @@ func cardTable() panel {
   and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, gaugeCell("blue")...),
 		value("Memory held", `max by (job, instance, vendor, device) (accelerator_memory_used_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
   and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, gaugeCell("green", full()...)...),
-		value("Power", `max by (job, instance, vendor, device) (accelerator_power_watts{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, unitOf(watts), width(80)),
-		value("Temperature", `max by (job, instance, vendor, device) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"}) and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, unitOf(celsius), width(110)),
+		value("Power", `max by (job, instance, vendor, device) (accelerator_power_watts{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, unitOf(watts), width(70)),
+		value("Temperature", `max by (job, instance, vendor, device) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"}) and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, unitOf(celsius), width(100)),
 		labelFrom("namespace", "Namespace", `topk by (job, instance, vendor, device) (1, card_pod:accelerator_workload:info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`),
 		label("pod", "Pod"),
 	).Height(12).SortBy(descending("Health"))

@@ -53,7 +53,7 @@ func hostColumn() column {
 	)...)
 }
 
-func vendorColumn() column { return label("vendor", "Vendor", width(70)) }
+func vendorColumn() column { return label("vendor", "Vendor", width(110)) }
 
 func cardColumn() column {
 	return label("device", "Card", append(links(linkTo("Open the card",

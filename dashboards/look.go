@@ -182,9 +182,11 @@ func textCell(unit string, steps ...step) []property {
 	return []property{unitOf(unit), cells("color-text"), colored("green", steps...)}
 }
 
-// gaugeCell shows a ratio as a bar in the colour of the step it passes: with a gradient, newer Grafanas than 9.3 never show the last one.
+// gaugeCell shows a ratio as a bar in the colour of the step it passes: with a gradient, newer Grafanas than 9.3 never show the last
+// one. Where there is no value, Grafana would draw an empty bar in the lowest step's colour.
 func gaugeCell(base string, steps ...step) []property {
-	return []property{unitOf(ratio), {Id: "min", Value: 0}, {Id: "max", Value: 1}, cells("basic"), colored(base, steps...)}
+	bar := []property{unitOf(ratio), {Id: "min", Value: 0}, {Id: "max", Value: 1}, cells("basic"), colored(base, steps...)}
+	return append(bar, property{Id: "mappings", Value: []dashboard.ValueMapping{absent("–")}})
 }
 
 // mapped shows words for values.

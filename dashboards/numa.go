@@ -44,7 +44,7 @@ func processPlaces() panel {
       and on (job, instance, vendor, pid) accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$host"})
   or on (job, instance, vendor, pid) 4 * group by (job, instance, vendor, pid) (min by (job, instance, vendor, pid) (accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$host"}) == 1)
   or on (job, instance, vendor, pid) 5 * group by (job, instance, vendor, pid) (accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$host"})`,
-			append(mapped(saying("1", "bound to another node", "red"), saying("2", "memory on another node", "red"), saying("3", "cards span nodes", "blue"), saying("4", "on the node of its cards", "green"), saying("5", "may run elsewhere too", "orange")), width(180))...),
+			append(mapped(saying("1", "bound to another node", "red"), saying("2", "memory on another node", "red"), saying("3", "cards span nodes", "blue"), saying("4", "on the node of its cards", "green"), saying("5", "may run elsewhere too", "orange")), width(190))...),
 		labelFrom("cpus", "May run on CPUs", `group by (job, instance, vendor, pid, cpus, mems) (accelerator_process_cpus_info{job=~"$job",instance=~"$host"})`),
 		label("mems", "Memory of nodes"),
 	).Height(11).NoValue("no process is listed").SortBy(ascending("Card"))

@@ -91,14 +91,15 @@ func statPanel(title, description, unit, none string, queries ...query) *stat.Pa
 		ReduceOptions(common.NewReduceDataOptionsBuilder().Values(false).Calcs([]string{"lastNotNull"}).Fields(""))
 }
 
-// stateTimeline shows states over time as coloured bars; its mappings give the colours. Newer Grafanas than 9.3 would show 20
-// rows a page.
+// stateTimeline shows states over time as coloured bars; its mappings give the colours. With Grafana's own scheme, a gradient, no
+// legend would tell them. Newer Grafanas than 9.3 would show 20 rows a page.
 func stateTimeline(title, description string, mappings []dashboard.ValueMapping, queries ...query) *statetimeline.PanelBuilder {
 	return statetimeline.NewPanelBuilder().
 		Title(title).Description(description).Mappings(mappings).
 		Datasource(source()).Targets(lettered(queries)).
 		Span(24).Height(8).
 		ShowValue(common.VisibilityModeNever).
+		ColorScheme(dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdFixed).FixedColor("transparent")).
 		NoValue("not reported").
 		RowHeight(0.9).PerPage(0).LineWidth(0).FillOpacity(80).
 		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(true)).

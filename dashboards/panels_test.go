@@ -67,6 +67,9 @@ func TestPanel(t *testing.T) {
 		if p.Type == "state-timeline" && len(p.FieldConfig.Defaults.Mappings) == 0 {
 			t.Error("no mappings: states have no words and colours")
 		}
+		if p.Type == "state-timeline" && p.FieldConfig.Defaults.Color.Mode != "fixed" {
+			t.Error("Grafana has no legend of states where colours are a gradient")
+		}
 		if p.Datasource != usedSource {
 			t.Errorf("data source %+v", p.Datasource)
 		}
@@ -195,7 +198,8 @@ func checkJoin(t *testing.T, p panel, kept []string) {
 // grouping are the labels by which the outermost aggregation keeps series apart.
 var grouping = regexp.MustCompile(`^(?:[\d. *()]|histogram_quantile\([\d.]+, |clamp_min\(|time\(\) - |topk\(\d+, |label_join\()*(?:sum|max|min|avg|count|group|topk|count_values) by \(([^)]*)\)`)
 
-// TestEmptyCells: words for no data stand in a table without rows, and in no empty cell of one with rows.
+// TestEmptyCells: words for no data stand in a table without rows, and in no empty cell of one with rows; a bar without a
+// value is gray.
 func TestEmptyCells(t *testing.T) {
 	eachPanel(t, func(t *testing.T, _ board, p panel) {
 		if p.Type != "table" {
@@ -204,6 +208,12 @@ func TestEmptyCells(t *testing.T) {
 		first := p.FieldConfig.Overrides[0]
 		if first.Matcher.Options != ".*" || first.Properties[0].ID != "noValue" || first.Properties[0].Value != "" {
 			t.Errorf("the first override is %+v", first)
+		}
+		for _, o := range p.FieldConfig.Overrides {
+			look := fmt.Sprint(o.Properties)
+			if strings.Contains(look, "{custom.displayMode basic}") && !strings.Contains(look, "match:null+nan result:map[color:#8e8e8e text:–]") {
+				t.Errorf("%s: without a value, Grafana draws an empty bar in the lowest step's colour", o.Matcher.Options)
+			}
 		}
 	})
 }
