@@ -126,10 +126,10 @@ func cardTable() panel {
 }
 
 func hostTable() panel {
-	return rowsOf("Hosts", "One row a host and vendor, so that a thousand hosts are a thousand rows: click a head to sort, narrow by the variables above. Down: Prometheus cannot scrape the exporter. Not known: the vendor's tool fails. Such a host stays for the time range. The host leads to load and latency and to NUMA.",
+	return rowsOf("Hosts", "One row a host and vendor, so that a thousand hosts are a thousand rows: click a head to sort, narrow by the variables above. Down: Prometheus cannot scrape the exporter. Tool fails: no cards are known. Such a host stays for the time range. The host leads to load and latency and to NUMA.",
 		value("State", `2 + 0 * max by (job, instance, vendor) (accelerator_devices{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
   or 0 * max by (job, instance, vendor) (last_over_time(accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"}[$__range])) + on (job, instance) group_left () max by (job, instance) (up{job=~"$job",instance=~"$instance"})
-  or on (job, instance) max by (job, instance) (up{job=~"$job",instance=~"$instance"} == 0 and on (job) last_over_time(accelerator_exporter_build_info{job=~"$job"}[$__range]))`, append(mapped(saying("0", "down", "red"), saying("1", "not known", "red"), saying("2", "known", "green")), width(100))...),
+  or on (job, instance) max by (job, instance) (up{job=~"$job",instance=~"$instance"} == 0 and on (job) last_over_time(accelerator_exporter_build_info{job=~"$job"}[$__range]))`, append(mapped(saying("0", "down", "red"), saying("1", "tool fails", "red"), saying("2", "known", "green")), width(100))...),
 		hostColumn(),
 		vendorColumn(),
 		value("Expected", `max by (job, instance, vendor) (last_over_time(accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"}[$__range]))`, unitOf(count)),

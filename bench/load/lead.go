@@ -45,7 +45,6 @@ type follower struct {
 	watchdog *time.Timer
 	ended    int // so many steps
 	account  runlog.Account
-	run      runlog.Record
 	kept     []runlog.Record // of the present step
 	isClosed bool            // the log has its end
 	lost     string          // why, in a clause; empty where it is not
