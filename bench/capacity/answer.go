@@ -55,10 +55,9 @@ type Result struct {
 	Objectives    []Objective `json:"objectives"`
 	Levels        []Level     `json:"levels"` // ascending
 
-	Search  *runlog.Capacity `json:"-"`
-	Refused string           `json:"-"` // how the server refused the requests for what they ask, its own words
-	Gone    bool             `json:"-"` // the server did not answer any more
-	report  *result.Report
+	Search *runlog.Capacity `json:"-"`
+	Ended  error            `json:"-"` // why the search could not go on, such as [ErrGone]
+	report *result.Report
 }
 
 // Objective is one of the search's, with its figures at Value and at FailedAt.
@@ -77,10 +76,7 @@ func FromReport(r *result.Report) *Result {
 	search := r.Runs[0].Capacity
 	tried, ended := trials(r.Steps, search)
 	c := newResult(search, tried)
-	c.report, c.Gone = r, errors.Is(ended, ErrGone)
-	if errors.Is(ended, ErrRefused) {
-		c.Refused = r.Steps[len(r.Steps)-1].FailedAs[openai.ReasonHTTP4xx]
-	}
+	c.report, c.Ended = r, ended
 	value, failed := c.Shown(c.Value), c.Shown(c.FailedAt)
 	if failed != nil {
 		c.Binding = BindingBacklog

@@ -45,7 +45,7 @@ func users() *runlog.Capacity {
 }
 
 var ignoreLevels = cmp.Options{
-	cmpopts.IgnoreFields(Result{}, "Levels", "Low", "High", "Variable", "Search", "Binding", "Contradiction", "Objectives", "Refused", "Gone"),
+	cmpopts.IgnoreFields(Result{}, "Levels", "Low", "High", "Variable", "Search", "Binding", "Contradiction", "Objectives", "Ended"),
 	cmpopts.IgnoreUnexported(Result{}),
 }
 

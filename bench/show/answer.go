@@ -2,6 +2,7 @@ package show
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -227,11 +228,12 @@ func capacityAnswer(r *result.Report, c *capacity.Result) string {
 	} else if c.Value > 0 && (low < c.Value || c.FailedAt > 0 && high > c.FailedAt) {
 		carried += fmt.Sprintf(" (%s to %s: runs of one level do not agree)", number(low), number(high))
 	}
-	gone := map[bool]string{true: ", since the server did not answer any more"}[c.Gone]
+	isGone := errors.Is(c.Ended, capacity.ErrGone)
+	gone := map[bool]string{true: ", since the server did not answer any more"}[isGone]
 	switch {
-	case c.Refused != "":
-		return "What the server carries is not known: it refuses the requests: " + Clean(c.Refused)
-	case c.Value == 0 && c.Gone:
+	case errors.Is(c.Ended, capacity.ErrRefused):
+		return "What the server carries is not known: " + Clean(c.Ended.Error())
+	case c.Value == 0 && isGone:
 		return "What the server carries is not known: it did not answer any more"
 	case c.Value == 0 && void != nil:
 		return fmt.Sprintf("What the server carries is not known: %s could not be judged (%s)", carried, why)

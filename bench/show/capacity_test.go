@@ -58,7 +58,7 @@ func TestCapacityAnswer(t *testing.T) {
 		"What the server carries is not known: no level was measured to its end": func(r *result.Report) {
 			r.Steps[0].Stop = runlog.StopInterrupted
 		},
-		"What the server carries is not known: it refuses the requests: status 400: max_tokens=5000 cannot be greater than 2048": func(r *result.Report) {
+		"What the server carries is not known: the server refuses the requests: status 400: max_tokens=5000 cannot be greater than 2048": func(r *result.Report) {
 			s := &r.Steps[0]
 			s.Account = runlog.Account{Attempted: 20, Failed: map[openai.Reason]int{openai.ReasonHTTP4xx: 20}}
 			s.FailedAs = map[openai.Reason]string{openai.ReasonHTTP4xx: "status 400: max_tokens=5000 cannot be greater than 2048"}

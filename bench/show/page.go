@@ -118,10 +118,13 @@ func Page(w io.Writer, r *result.Report) error {
 	v := pageView{
 		Style: template.CSS(uPlotStyle), Script: template.JS(script), Digest: base64.StdEncoding.EncodeToString(digest[:]),
 		Title: Clean("Load test of " + r.Runs[0].Model), Headings: headings(r), Good: r.Objectives.String(),
-		Answer: Answer(r), Warnings: warnings(r), Charts: []charts{overLoad(r)},
+		Answer: Answer(r), Warnings: warnings(r), Charts: []charts{{}},
 		Tables: withRows(
 			levelTable(r), objectiveTable(r), summaryTable(r), sweepTable(r, "Steady part", func(s *result.Step) *result.Figures { return s.Steady }, windowKeys(r)), failureTable(r),
 		),
+	}
+	if over := overLoad(r); len(over.X) > 1 {
+		v.Charts[0] = over
 	}
 	for i := range r.Runs {
 		v.Commands = append(v.Commands, Clean(shellquote.Join(r.Runs[i].Command...)))
