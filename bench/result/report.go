@@ -188,13 +188,13 @@ func newHits(tokens, of int64) *Hits {
 
 // newCache is nil where nothing is known. Only whole blocks are possible, without a prompt's last token, which is
 // always computed. The usage of vLLM leaves out 0 hits: such prompts count too.
-func (d *stepData) newCache(s *Step) *Cache {
+func (d *stepData) newCache() *Cache {
 	run := &d.parts[0].run
 	c := Cache{BlockSize: cmp.Or(run.BlockSize, assumedBlock), BlockAssumed: run.BlockSize == 0}
 	if c.BlockAssumed && slices.ContainsFunc(d.requests, func(q request) bool { return q.cached%assumedBlock != 0 }) {
 		c.BlockSize = 1 // as llama.cpp, whose cache knows no blocks
 	}
-	if d.prefixesKnown(s) {
+	if d.prefixesKnown() {
 		tokens, prompts := 0, 0
 		for i := range d.requests {
 			q := &d.requests[i]
@@ -203,10 +203,10 @@ func (d *stepData) newCache(s *Step) *Cache {
 		}
 		c.Possible = newHits(int64(tokens), int64(prompts))
 	}
-	if d.checks.CacheKnown {
-		c.Usage = newHits(d.checks.CachedTokens, d.checks.PromptTokens)
+	if d.Checks.CacheKnown {
+		c.Usage = newHits(d.Checks.CachedTokens, d.Checks.PromptTokens)
 	}
-	if v := s.Server; v != nil && v.TTFTOurs && v.PrefixHits.Known() && v.PrefixQueries.Known() {
+	if v := d.Server; v != nil && v.TTFTOurs && v.PrefixHits.Known() && v.PrefixQueries.Known() {
 		c.Server = newHits(int64(v.PrefixHits), int64(v.PrefixQueries))
 	}
 	if c.Possible == nil && c.Served() == nil {
@@ -217,18 +217,18 @@ func (d *stepData) newCache(s *Step) *Cache {
 
 // prefixesKnown reports whether the requests have all of [runlog.Request.SharedTokens]. Of prompts that an earlier
 // step sent too, or of a file whose texts nobody counted, only a part is in it.
-func (d *stepData) prefixesKnown(s *Step) bool {
+func (d *stepData) prefixesKnown() bool {
 	run := &d.parts[0].run
 	switch kind := dataset.Kind(run.Dataset); {
 	case kind == dataset.Replay:
 		return true
 	case run.DatasetPath == "":
 		isMade := kind == dataset.MultiTurn || kind == dataset.Prefix || kind == dataset.Random
-		return isMade && (!run.ReusePrompts || d.step.Index == 0)
+		return isMade && (!run.ReusePrompts || d.Index == 0)
 	case kind == dataset.MultiTurn:
-		return s.Stop != "" && s.Dataset.SharedUnknown == 0
+		return d.Stop != "" && d.Dataset.SharedUnknown == 0
 	}
-	return run.ReusePrompts && s.Dataset.SharedUnknown == 0 &&
+	return run.ReusePrompts && d.Dataset.SharedUnknown == 0 &&
 		slices.ContainsFunc(d.requests, func(q request) bool { return q.shared > 0 })
 }
 

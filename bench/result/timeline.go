@@ -34,7 +34,7 @@ type Track struct {
 }
 
 // timeline is over a window, the whole step.
-func (d *stepData) timeline(s *Step, w span) Timeline {
+func (d *stepData) timeline(w span) Timeline {
 	var t Timeline
 	for i := range d.requests {
 		q := &d.requests[i]
@@ -50,7 +50,7 @@ func (d *stepData) timeline(s *Step, w span) Timeline {
 	for _, gauge := range []string{Running, Waiting} {
 		t.add(w, gauge, nil, d.server.values[gauge])
 	}
-	serving := s.Serving()
+	serving := d.Serving()
 	for _, gauge := range []string{Utilization, Watts} {
 		for i, c := range serving {
 			t.add(w, gauge, &serving[i], d.cards.byID[cardID{c.Vendor, c.Device}].readings[gauge])
