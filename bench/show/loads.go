@@ -12,24 +12,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
-// Picture is four charts over the load. No text from outside, such as the model's name, is drawn.
-type Picture struct {
-	FileName string
-	charts
-}
-
-// Pictures are what evalscope-perf draws, of whole steps, and the latencies, of the steady part where there is one.
-func Pictures(r *result.Report) []*Picture {
-	overview := &Picture{"performance_metrics.png", overLoad(r)}
-	latencies := &Picture{"latency.png", overview.charts}
-	overview.Charts, latencies.Charts = overview.Charts[:overviewCharts], latencies.Charts[overviewCharts:]
-	return []*Picture{overview, latencies}
-}
-
-// overviewCharts come first, then those of latencies.
-const overviewCharts = 4
-
-// overLoad are the charts of both pictures.
+// overLoad draws what evalscope-perf does, of whole steps, then the latencies, of the steady part where there is one.
 func overLoad(r *result.Report) charts {
 	steps := byLoad(r.Steps)
 	if steps[0].Rate > 0 { // an infinite rate has no place on an axis of rates

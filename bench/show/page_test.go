@@ -100,26 +100,7 @@ func TestPageIsClosed(t *testing.T) {
 	}
 }
 
-// texts are those drawn in the pictures.
-func texts(t *testing.T, r *result.Report) []string {
-	t.Helper()
-	var all []string
-	for _, p := range show.Pictures(r) {
-		svg, err := p.SVG()
-		noError(t, err)
-		var drawn struct {
-			Texts []string `xml:"g>text"`
-		}
-		noError(t, xml.Unmarshal(svg, &drawn))
-		all = append(all, drawn.Texts...)
-	}
-	return all
-}
-
-func TestPictures(t *testing.T) {
-	atLeast, unknown := searchedSweep(), searchedSweep()
-	atLeast.Runs[0].Capacity.Precision = 0.05 // other levels were to come
-	unknown.Steps[0].Stop = runlog.StopInterrupted
+func TestPicture(t *testing.T) {
 	rates := measuredSweep() // the last at an infinite one
 	for i := range 7 {
 		rates.Steps[i].Step = runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: float64(i + 1)}
@@ -130,21 +111,23 @@ func TestPictures(t *testing.T) {
 		report      *result.Report
 		want, never []string
 	}{
-		"a search":   {searchedSweep(), []string{"requests (req/s)", "failures", "TTFT p50", "E2E p99", "TPOT p90 <250 ms", "carries 64"}, nil},
-		"at least":   {atLeast, []string{"carries at least 64"}, []string{"carries 64"}},
-		"no answer":  {unknown, []string{"TPOT p90 <250 ms"}, []string{"carries 0"}},
-		"a sweep":    {measuredSweep(), []string{"TTFT p50", "E2E p99", "load (users)"}, []string{"carries 64", "TPOT p90 <250 ms"}},
+		"a sweep":    {measuredSweep(), []string{"requests (req/s)", "E2E mean", "failures", "load (users)"}, nil},
 		"rates":      {rates, []string{"load (requests/s)"}, []string{"500000"}},
-		"no samples": {&result.Report{Runs: make([]runlog.Run, 1), Steps: []result.Step{nothing()}}, []string{"TTFT (ms)"}, []string{"TTFT p50"}},
+		"no samples": {&result.Report{Runs: make([]runlog.Run, 1), Steps: []result.Step{nothing()}}, []string{"E2E mean (ms)"}, []string{"E2E mean"}},
 	} {
-		got := texts(t, tt.report)
+		svg, err := show.SVG(tt.report)
+		noError(t, err)
+		var drawn struct {
+			Texts []string `xml:"g>text"`
+		}
+		noError(t, xml.Unmarshal(svg, &drawn))
 		for _, want := range tt.want {
-			if !slices.Contains(got, want) {
+			if !slices.Contains(drawn.Texts, want) {
 				t.Errorf("%s: no %q", name, want)
 			}
 		}
 		for _, other := range tt.never {
-			if slices.Contains(got, other) {
+			if slices.Contains(drawn.Texts, other) {
 				t.Errorf("%s: %q is drawn", name, other)
 			}
 		}
@@ -154,7 +137,7 @@ func TestPictures(t *testing.T) {
 func TestPNG(t *testing.T) {
 	draw := func() []byte {
 		var b bytes.Buffer
-		noError(t, show.Pictures(measuredSweep())[1].WritePNG(&b))
+		noError(t, show.Picture(&b, measuredSweep()))
 		return b.Bytes()
 	}
 	first := draw()

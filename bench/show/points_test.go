@@ -9,6 +9,7 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
 // charted is what a page gives its charts to draw.
@@ -61,6 +62,10 @@ func TestChartsOverLoad(t *testing.T) {
 		limits[c.Title] = c.Limits
 	}
 	equal(t, "what the server carries", &limit{"carries 64", 64}, over.Charts[4].Mark)
+	r.Runs[0].Capacity.Precision = 0.05 // other levels were to come
+	equal(t, "what it carries at least", &limit{"carries at least 64", 64}, chartsOf(t, r)[0].Charts[4].Mark)
+	r.Steps[0].Stop = runlog.StopInterrupted
+	equal(t, "what is not known", (*limit)(nil), chartsOf(t, r)[0].Charts[4].Mark)
 	want := map[string][]limit{
 		"requests (req/s)": nil, "E2E mean (ms)": nil, "output (tok/s)": nil, "failures (%)": {{"failures <1 %", 1}},
 		"TTFT (ms)": {{"TTFT p90 <5 s", 5000}}, "TPOT (ms)": {{"TPOT p90 <250 ms", 250}}, "ITL (ms)": nil, "E2E (ms)": nil,
