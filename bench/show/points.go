@@ -114,43 +114,26 @@ func sampled(title string, tracks []result.Track, unit Unit, gauges ...string) c
 	return c
 }
 
-// thinned are at most so many of the points, with a sentence on what was left out. Of each run of requests that
-// succeeded the first, the latest and the slowest stay, so that no stall is lost, and all that failed unless they are the half.
+// thinned are at most so many of the points, or the notable ones of all, with a sentence on what was left out.
 func thinned(all []result.Point, most int) ([]result.Point, string) {
-	if len(all) <= most {
+	kept, length := all, 1
+	for len(kept) > most && length < len(all) {
+		length += 1 + length/8
+		kept = notable(all, length)
+	}
+	if length == 1 {
 		return all, ""
 	}
-	var failed, others, kept []result.Point
-	for _, p := range all {
-		if p.Failure == "" {
-			others = append(others, p)
-		} else {
-			failed = append(failed, p)
-		}
-	}
-	ofFailed, ofOthers := 1+2*len(failed)/most, 2
-	for i := 0; i < len(failed); i += ofFailed {
-		kept = append(kept, failed[i])
-	}
-	drawn := notable(others, ofOthers)
-	for len(kept)+len(drawn) > most {
-		ofOthers += 1 + ofOthers/8
-		drawn = notable(others, ofOthers)
-	}
-	kept = append(kept, drawn...)
-	slices.SortStableFunc(kept, func(a, b result.Point) int { return cmp.Compare(a.Sent, b.Sent) })
-	share := "all"
-	if ofFailed > 1 {
-		share = fmt.Sprintf("one in %d", ofFailed)
-	}
-	return kept, fmt.Sprintf("%d of %d requests are drawn: %s of those that failed, and of each %d others in a row the first, the one sent latest, the slowest first token and the slowest end.",
-		len(kept), len(all), share, ofOthers)
+	return kept, fmt.Sprintf("%d of %d requests are drawn: of each %d in a row the first, the first that failed for each reason, the one sent latest, the slowest first token and the slowest end.",
+		len(kept), len(all), length)
 }
 
-// notable are the first, the one sent latest and the slowest of each run of so many.
+// notable are of each run of so many the first of each outcome, the one sent latest and the slowest, so that no kind of
+// failure and no stall is lost.
 func notable(all []result.Point, length int) []result.Point {
 	var kept []result.Point
 	for run := range slices.Chunk(all, length) {
+		var stay []int
 		late, ttft, end := 0, 0, 0
 		for i, p := range run {
 			if p.Late > run[late].Late {
@@ -162,8 +145,11 @@ func notable(all []result.Point, length int) []result.Point {
 			if p.End > run[end].End {
 				end = i
 			}
+			if !slices.ContainsFunc(run[:i], func(q result.Point) bool { return q.Failure == p.Failure }) {
+				stay = append(stay, i)
+			}
 		}
-		stay := []int{0, late, ttft, end}
+		stay = append(stay, late, ttft, end)
 		slices.Sort(stay)
 		for _, i := range slices.Compact(stay) {
 			kept = append(kept, run[i])

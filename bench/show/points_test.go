@@ -105,7 +105,7 @@ func TestPointsAreThinned(t *testing.T) {
 	}{
 		"all":           {5000, 100, 5000, 50},
 		"few failures":  {50000, 1000, 15000, 50},
-		"many failures": {50000, 2, 10000, 8334},
+		"many failures": {50000, 2, 10000, 10000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := timedSweep()
