@@ -2,10 +2,8 @@ package compare
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"sort"
 	"strconv"
@@ -171,27 +169,20 @@ type Gate struct {
 	text             string // as given
 }
 
-var gateForm = regexp.MustCompile(`^(ttft|tpot|itl|e2el):p([0-9.]+)>([0-9.]+)%$|^failures>([0-9.]+)%$`)
-
 // ParseGate reads how much greater a percentile may be (ttft:p90>5%), or by how many points failures may be (failures>0.1%).
 func ParseGate(text string) (Gate, error) {
-	wrong := fmt.Errorf("%q: want ttft, tpot, itl or e2el, a percentile and by how much it may grow, such as ttft:p90>5%%, or failures>0.1%%", text)
-	parts := gateForm.FindStringSubmatch(strings.ReplaceAll(text, " ", ""))
-	if parts == nil {
-		return Gate{}, wrong
+	figure, growth, _ := strings.Cut(strings.ReplaceAll(text, " ", ""), ">")
+	o, err := openai.ParseObjective(figure + "<1s")
+	if figure == string(openai.Failures) {
+		o, err = openai.Objective{Measure: openai.Failures}, nil
 	}
-	g := Gate{Objective: openai.Objective{Measure: openai.Measure(parts[1])}, text: text}
-	percent, errPercent := strconv.ParseFloat(parts[3]+parts[4], 64)
-	g.Limit = percent / 100
-	if g.Measure == "" {
-		g.Measure = openai.Failures
-		return g, errors.Join(errPercent)
+	percent, isPercent := strings.CutSuffix(growth, "%")
+	limit, errLimit := strconv.ParseFloat(percent, 64)
+	if err != nil || errLimit != nil || !isPercent || !(limit >= 0 && limit < math.Inf(1)) {
+		return Gate{}, fmt.Errorf("%q: want a latency, a percentile and by how much it may grow, such as ttft:p90>5%%, or failures>0.1%%", text)
 	}
-	p, err := strconv.ParseFloat(parts[2], 64)
-	if g.Percentile = p; err != nil || errPercent != nil || p <= 0 || p >= 100 {
-		return Gate{}, wrong
-	}
-	return g, nil
+	o.Limit = limit / 100
+	return Gate{o, text}, nil
 }
 
 func (g Gate) metric() string {

@@ -124,10 +124,11 @@ func (f *Figures) median(key Key) float64 {
 // ObjectiveResult is a figure of a step that has an objective.
 type ObjectiveResult struct {
 	openai.Objective
-	Value Value // in seconds, of failures a share
+	Value Value `json:"value"` // in seconds, of failures a share
 	// AtLeast is true where Value falls among requests that were still waiting when they ended.
-	AtLeast bool
-	Error   Value // half of the 95 % confidence interval
+	AtLeast bool  `json:"at_least,omitempty"`
+	Met     bool  `json:"met"` // Value is known, and within its limit
+	Error   Value `json:"-"`   // half of the 95 % confidence interval
 }
 
 // Excess is the figure over its limit: more than 1 is a miss. It is infinite where requests
@@ -138,9 +139,6 @@ func (r ObjectiveResult) Excess() float64 {
 	}
 	return float64(r.Value) / r.Limit
 }
-
-// Met reports whether the figure is known, and within its limit.
-func (r ObjectiveResult) Met() bool { return r.Value.Known() && r.Excess() <= 1 }
 
 // objectiveResults are the figures of a window that have objectives, and the share of failures.
 func objectiveResults(objectives []openai.Objective, f *Figures, failures *runlog.Account) []ObjectiveResult {
@@ -153,6 +151,7 @@ func objectiveResults(objectives []openai.Objective, f *Figures, failures *runlo
 		} else if p, ok := f.Of(o.Measure).At(o.Percentile); ok {
 			r.Value, r.AtLeast, r.Error = Value(p.Value), p.AtLeast, p.Error
 		}
+		r.Met = r.Excess() <= 1
 		all = append(all, r)
 	}
 	return all

@@ -165,7 +165,7 @@ func objectiveTable(r *result.Report) Table {
 		s := &r.Steps[i]
 		for _, o := range s.Objectives {
 			if len(r.Runs[0].SLO) > 0 {
-				verdict, figure := map[bool]string{true: "met", false: "missed"}[o.Met()], "no request has one"
+				verdict, figure := map[bool]string{true: "met", false: "missed"}[o.Met], "no request has one"
 				if o.Value.Known() {
 					figure = figureText(o) + " " + objectiveUnit(o.Objective).symbol
 				}

@@ -15,7 +15,6 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -164,25 +163,16 @@ type jsonReport struct {
 // jsonStep is a step, and what is reckoned from it.
 type jsonStep struct {
 	result.Step
-	FailureRatio float64      `json:"failure_ratio"`
-	PerToken     result.Value `json:"joules_per_output_token"`
-	SLO          []jsonSLO    `json:"slo,omitempty"` // of a run that is judged by objectives
-}
-
-type jsonSLO struct {
-	openai.Objective
-	Value   result.Value `json:"value"`
-	AtLeast bool         `json:"at_least,omitempty"` // it falls among those who still waited
-	Met     bool         `json:"met"`
+	FailureRatio float64                  `json:"failure_ratio"`
+	PerToken     result.Value             `json:"joules_per_output_token"`
+	SLO          []result.ObjectiveResult `json:"slo,omitempty"` // of a run that is judged by objectives
 }
 
 func newJSONStep(s *result.Step, isJudged bool) jsonStep {
 	j := jsonStep{Step: *s, FailureRatio: s.Account.FailureRatio(), PerToken: s.JoulesPerToken()}
 	j.Cards, j.Warnings = append([]result.Card{}, s.Cards...), append([]string{}, s.Warnings...)
-	for _, o := range s.Objectives {
-		if isJudged {
-			j.SLO = append(j.SLO, jsonSLO{o.Objective, o.Value, o.AtLeast, o.Met()})
-		}
+	if isJudged {
+		j.SLO = s.Objectives
 	}
 	return j
 }
