@@ -10,7 +10,6 @@ import (
 	"html/template"
 	"io"
 	"math"
-	"strconv"
 
 	"github.com/kballard/go-shellquote"
 
@@ -79,8 +78,6 @@ type line struct {
 	Values numbers `json:"values"`
 	Low    numbers `json:"low,omitempty"`
 	High   numbers `json:"high,omitempty"`
-
-	instants numbers // that At is made from
 }
 
 type mark struct {
@@ -88,26 +85,16 @@ type mark struct {
 	Value float64 `json:"value"`
 }
 
-// numbers have two decimals in JSON, three digits of less than 1, and null where nothing is known.
+// numbers have three decimals in JSON, of milliseconds a microsecond, and null where nothing is known.
 type numbers []float64
 
 // MarshalJSON implements [json.Marshaler].
 func (n numbers) MarshalJSON() ([]byte, error) {
-	text := []byte{'['}
+	all := make([]result.Value, len(n))
 	for i, v := range n {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		switch {
-		case math.IsNaN(v) || math.IsInf(v, 0):
-			text = append(text, "null"...)
-		case math.Abs(v) < 1:
-			text = strconv.AppendFloat(text, v, 'g', 3, 64)
-		default:
-			text = strconv.AppendFloat(text, math.Round(v*100)/100, 'f', -1, 64)
-		}
+		all[i] = result.Value(math.Round(v*1000) / 1000)
 	}
-	return append(text, ']'), nil
+	return json.Marshal(all)
 }
 
 // Page writes a report as one HTML file that needs no network and no other file, and without scripts lacks its charts.

@@ -5,16 +5,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
-// A browser has to bear what is drawn, and whoever sends the file.
-const (
-	maxPoints  = 20_000 // requests of a page
-	maxSamples = 1000   // of each gauge of a step
-)
+// maxPoints is how many requests a page draws: a browser has to bear it, and whoever sends the file.
+const maxPoints = 20_000
 
 // overTime draws a step's requests in the order of sending, at most so many, and what server and cards did meanwhile.
 func overTime(r *result.Report, s *result.Step, most int) charts {
@@ -26,13 +22,6 @@ func overTime(r *result.Report, s *result.Step, most int) charts {
 	if s.Steady != nil {
 		begin, steady := s.Whole.Window.From, s.Steady.Window
 		all.Steady = numbers{steady.From.Sub(begin).Seconds(), steady.To.Sub(begin).Seconds()}
-	}
-	samples := 0
-	for _, t := range s.Timeline.Tracks {
-		samples = max(samples, len(t.At))
-	}
-	if samples > maxSamples {
-		all.Note = strings.TrimSpace(fmt.Sprintf("%s Of the samples of server and cards one in %d is drawn.", note, 1+(samples-1)/maxSamples))
 	}
 	late, lag := line{Name: "sent late", Form: "dot"}, line{Name: "read late, at most", Form: "dot"}
 	for _, p := range requests {
@@ -83,33 +72,25 @@ func byOutcome(requests []result.Point, name string, latency func(result.Point) 
 	return all
 }
 
-// sampled draws gauges over the instants at which any of them was sampled, of many samples one in so many.
+// sampled draws gauges over the instants at which any of them was sampled.
 func sampled(title string, tracks []result.Track, unit Unit, gauges ...string) chart {
 	c := chart{Title: title}
+	tracks = slices.DeleteFunc(slices.Clone(tracks), func(t result.Track) bool { return !slices.Contains(gauges, t.Gauge) })
 	for _, t := range tracks {
-		if !slices.Contains(gauges, t.Gauge) {
-			continue
-		}
+		c.X = append(c.X, t.At...)
+	}
+	slices.Sort(c.X)
+	c.X = slices.Compact(c.X)
+	for _, t := range tracks {
 		l := line{Name: map[string]string{result.Running: "running", result.Waiting: "waiting"}[t.Gauge]}
 		if t.Card != nil {
 			l.Name = Clean(t.Card.Vendor + " " + t.Card.Device)
 		}
-		for i := 0; i < len(t.At); i += 1 + (len(t.At)-1)/maxSamples {
-			l.instants, l.Values = append(l.instants, t.At[i]), append(l.Values, unit.scaled(t.Values[i]))
-		}
-		c.Lines, c.X = append(c.Lines, l), append(c.X, l.instants...)
-	}
-	slices.Sort(c.X)
-	c.X = slices.Compact(c.X)
-	for i := range c.Lines {
-		l := &c.Lines[i]
-		for _, at := range l.instants {
+		for i, at := range t.At {
 			k, _ := slices.BinarySearch(c.X, at)
-			l.At = append(l.At, k)
+			l.At, l.Values = append(l.At, k), append(l.Values, unit.scaled(t.Values[i]))
 		}
-		if len(l.At) == len(c.X) { // one for each
-			l.At = nil
-		}
+		c.Lines = append(c.Lines, l)
 	}
 	return c
 }

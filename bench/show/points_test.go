@@ -83,20 +83,6 @@ func TestChartsOverLoad(t *testing.T) {
 	}
 }
 
-// A gauge of a long step is drawn in part, and the page says so.
-func TestSamplesAreThinned(t *testing.T) {
-	r := timedSweep()
-	track := &r.Steps[0].Timeline.Tracks[0]
-	track.At, track.Values = make([]float64, 2500), make([]float64, 2500)
-	for i := range track.At {
-		track.At[i] = float64(i)
-	}
-	step := chartsOf(t, r)[1]
-	if n := len(step.Charts[3].Lines[0].Values); n != 834 || step.Note != "Of the samples of server and cards one in 3 is drawn." {
-		t.Errorf("%d samples are drawn: %q", n, step.Note)
-	}
-}
-
 // A page draws 20,000 requests at most, and never hides a failure or a stall among them.
 func TestPointsAreThinned(t *testing.T) {
 	for name, tt := range map[string]struct {
