@@ -56,13 +56,9 @@ type Step struct {
 	Warnings   []string          `json:"warnings"` // one sentence each: what makes a figure doubtful, and what to do
 	// ClientLimit says how the load generator was what limited the step, Short by how much
 	// the load was less than the step is named by: clauses, empty where it was not.
-	ClientLimit string `json:"-"`
-	Short       string `json:"-"`
-	// Latencies are the E2E of each request that was sent, in the order of sending, 0 of one that failed, and
-	// Queued its wait under a bound on concurrency. Both are in seconds.
-	Latencies []float64 `json:"-"`
-	Queued    []float64 `json:"-"`
-	Timeline  Timeline  `json:"-"`
+	ClientLimit string   `json:"-"`
+	Short       string   `json:"-"`
+	Timeline    Timeline `json:"-"`
 }
 
 // SteadyOrWhole are the figures of the steady part where there is one, else of the whole step.

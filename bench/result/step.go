@@ -47,7 +47,7 @@ func (d *stepData) begin(run runlog.Run, s runlog.Step) *part {
 	}
 	if len(d.parts) == 1 {
 		d.Step.Step, d.server = s, &server{model: run.Model, values: readings{}}
-		d.cards = &cards{endpoint: openai.TargetName(run.URL), byID: map[cardID]*card{}, targets: map[string]bool{}, polled: map[string]int64{}}
+		d.cards = &cards{endpoint: openai.TargetName(run.URL), byID: map[cardID]*Card{}, targets: map[string]bool{}, polled: map[string]int64{}}
 		return p
 	}
 	if run.Machines == 0 { // else each has the steps of all
@@ -150,15 +150,6 @@ func (d *stepData) report(opts Options) Step {
 	s.Turns = newTurns(sentIn(window, d.requests), opts.computed, s.Checks.CacheKnown)
 	s.Cache = d.newCache()
 	d.addChecks(whole, window)
-	for i := range d.requests {
-		q := &d.requests[i]
-		latency := 0.0
-		if q.e2e > 0 {
-			latency = float64(q.e2e) / perSecond
-		}
-		s.Latencies = append(s.Latencies, latency)
-		s.Queued = append(s.Queued, float64(q.queued)/perSecond)
-	}
 	s.Timeline = d.timeline(whole)
 	d.addWarnings()
 	return *s

@@ -14,6 +14,7 @@ type Point struct {
 	TTFT    Value
 	End     Value         // E2E, or until it failed
 	Late    Value         // how late the client itself sent it
+	Queued  Value         // its wait under a bound on concurrency
 	Lag     Value         // how late the client read what its kernel had received, at most
 	Failure openai.Reason // empty of one that succeeded
 }
@@ -40,7 +41,7 @@ func (d *stepData) timeline(w span) Timeline {
 		q := &d.requests[i]
 		p := Point{
 			Sent: span{w.from, q.start}.seconds(), TTFT: latency(q.ttft), End: latency(q.e2e),
-			Late: Value(q.late()-q.queued) / perSecond, Lag: latency(q.lag), Failure: q.failure,
+			Late: Value(q.late()-q.queued) / perSecond, Queued: Value(q.queued) / perSecond, Lag: latency(q.lag), Failure: q.failure,
 		}
 		if q.failure != "" || !p.End.Known() {
 			p.End = Value(q.end-q.start) / perSecond
@@ -53,7 +54,7 @@ func (d *stepData) timeline(w span) Timeline {
 	serving := d.Serving()
 	for _, gauge := range []string{Utilization, Watts} {
 		for i, c := range serving {
-			t.add(w, gauge, &serving[i], d.cards.byID[cardID{c.Vendor, c.Device}].readings[gauge])
+			t.add(w, gauge, &serving[i], c.readings[gauge])
 		}
 	}
 	return t

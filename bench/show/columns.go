@@ -202,7 +202,7 @@ func measureColumns(m result.Measure, percentiles []float64) []Column {
 			}
 			return q
 		})
-		c.Compared = m.Main || m.Kind == result.OfTurns
+		c.Compared = m.Kind == result.Usual || m.Kind == result.OfTurns
 		columns = append(columns, c)
 	}
 	return append(columns, column("max", unit, func(d result.Distribution) result.Percentile {

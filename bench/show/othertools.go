@@ -156,7 +156,13 @@ func VLLMResult(w io.Writer, r *result.Report, s *result.Step, metrics []string)
 	}
 	object["date"], object["label"], object["num_prompts"] = s.Started.Format(vllmDate), nil, expected(s)
 	object["rtfx"] = 0.0 // of audio, which is not measured
-	object["latencies"], object["queue_times"] = s.Latencies, s.Queued
+	latencies, queued := make([]float64, len(s.Timeline.Requests)), make([]float64, len(s.Timeline.Requests))
+	for i, p := range s.Timeline.Requests {
+		if queued[i] = float64(p.Queued); p.Failure == "" {
+			latencies[i] = float64(p.End)
+		}
+	}
+	object["latencies"], object["queue_times"] = latencies, queued
 	if object["burstiness"] = settingOr(s.Burstiness, 1.0); s.Arrival == runlog.ArrivalConstant {
 		object["burstiness"] = "inf"
 	}
