@@ -106,10 +106,7 @@ func outcome(s *result.Step) string {
 	f, high := &s.Whole, slices.Max(tablePercentiles(s.Percentiles))
 	latency := func(key result.Key) string {
 		column := Pick(Columns(high), string(key)+"_"+percentileName(high))[0]
-		if text := column.text(s, f); text != unknown {
-			return fmt.Sprintf("p%g %s ms", high, text)
-		}
-		return fmt.Sprintf("p%g not known", high)
+		return fmt.Sprintf("p%g %s ms", high, column.text(s, f))
 	}
 	return fmt.Sprintf("%s (%s requests/s, %s output tokens/s, TTFT %s, TPOT %s, %s %% failed)", s.Label.Long,
 		Number.Text(f.RequestThroughput), Number.Text(f.OutputThroughput), latency(result.TTFT), latency(result.TPOT),
@@ -282,12 +279,9 @@ func missText(s *result.Step) string {
 		return fmt.Sprintf("the rate, %s (%s a second completed)", text, number(s.Whole.RequestThroughput))
 	}
 	unit := objectiveUnit(most.Objective)
-	value, limit := unit.scaled(float64(most.Value)), number(unit.scaled(most.Limit))
-	switch {
-	case most.Measure == openai.Failures:
-		return fmt.Sprintf("failures (%.4g %%, at most %s %%)", value, limit)
-	case most.AtLeast:
-		return fmt.Sprintf("%s (> %.4g %s of %s)", most.Label(), value, unit.symbol, limit)
+	text := fmt.Sprintf("%.4g %s of %s", unit.scaled(float64(most.Value)), unit.symbol, number(unit.scaled(most.Limit)))
+	if most.AtLeast {
+		text = "> " + text
 	}
-	return fmt.Sprintf("%s (%.4g %s of %s)", most.Label(), value, unit.symbol, limit)
+	return fmt.Sprintf("%s (%s)", most.Label(), text)
 }

@@ -42,7 +42,7 @@ func TestCapacityAnswer(t *testing.T) {
 		"carries 64 users; 100 miss TPOT p90 (250.1 ms of 250); 1.14": func(r *result.Report) {
 			tpot(r, 4, 0.2501, 0)
 		},
-		"carries none: 1 user missed failures (20 %, at most 1 %)": func(r *result.Report) {
+		"carries none: 1 user missed failures (20 % of 1)": func(r *result.Report) {
 			r.Steps, r.Runs[0].Capacity.From = r.Steps[:1], 1
 			r.Steps[0].Concurrency = 1
 			r.Steps[0].Objectives[2].Value = 0.2

@@ -26,12 +26,12 @@ func overLoad(r *result.Report) charts {
 	all.IsLog = all.X[0] > 0 && all.X[len(all.X)-1] >= 8*all.X[0]
 	for _, c := range Pick(Columns(), "request_throughput", "e2el_mean", "output_throughput", "failure_ratio") {
 		all.Charts = append(all.Charts, chart{
-			Title: c.Title(), Lines: []line{c.line(steps, wholePart, all.X)}, Limits: limits(r, c.Key),
+			Title: c.Title(), Lines: []line{c.line(steps, wholePart, all.X)}, Limits: limits(r, c.Key, c.Unit),
 		})
 	}
 	percentiles := tablePercentiles(r.Percentiles)
 	for _, m := range result.Main() {
-		c := chart{Title: m.Name + " (ms)", Limits: limits(r, string(m.Key)), Mark: carried(r)}
+		c := chart{Title: m.Name + " (ms)", Limits: limits(r, string(m.Key), Milliseconds), Mark: carried(r)}
 		for _, p := range percentiles {
 			column := Pick(measureColumns(m, percentiles), string(m.Key)+"_"+percentileName(p))[0]
 			c.Lines = append(c.Lines, column.line(steps, (*result.Step).SteadyOrWhole, all.X))
@@ -72,7 +72,7 @@ func (c Column) line(steps []result.Step, window func(*result.Step) *result.Figu
 }
 
 // limits are the objectives of a measure, or of the share of failures.
-func limits(r *result.Report, column string) []mark {
+func limits(r *result.Report, column string, unit Unit) []mark {
 	var all []mark
 	objectives := slices.Clone(r.Objectives)
 	for _, o := range r.Steps[0].Objectives {
@@ -80,11 +80,8 @@ func limits(r *result.Report, column string) []mark {
 	}
 	for _, o := range objectives {
 		measure, _, _ := strings.Cut(string(o.Measure), "_")
-		switch {
-		case measure == column:
-			all = append(all, mark{objectiveText(o), Milliseconds.scaled(o.Limit)})
-		case o.Measure == openai.Failures && column == "failure_ratio":
-			all = append(all, mark{objectiveText(o), Share.scaled(o.Limit)})
+		if measure == column || o.Measure == openai.Failures && column == "failure_ratio" {
+			all = append(all, mark{objectiveText(o), unit.scaled(o.Limit)})
 		}
 	}
 	return all

@@ -36,8 +36,8 @@ func overTime(r *result.Report, s *result.Step, most int) charts {
 		return p.TTFT
 	}
 	all.Charts = []chart{
-		{Title: "TTFT (ms)", Lines: byOutcome(requests, "TTFT", ttft), Limits: limits(r, "ttft")},
-		{Title: "E2E (ms)", Lines: byOutcome(requests, "E2E", func(p result.Point) result.Value { return p.End }), Limits: limits(r, "e2el")},
+		{Title: "TTFT (ms)", Lines: byOutcome(requests, "TTFT", ttft), Limits: limits(r, "ttft", Milliseconds)},
+		{Title: "E2E (ms)", Lines: byOutcome(requests, "E2E", func(p result.Point) result.Value { return p.End }), Limits: limits(r, "e2el", Milliseconds)},
 		{Title: "load generator (ms)", Lines: []line{late, lag}},
 	}
 	for _, c := range []chart{
