@@ -60,9 +60,6 @@ type Level struct {
 	settled bool   // another run would not change the verdict
 }
 
-// unanimous reports whether every run that is not void says the same.
-func (l Level) unanimous() bool { return l.count[Met] == 0 || l.count[Missed] == 0 }
-
 // next is the level to run after tried, and whether there is one.
 func next(c *runlog.Capacity, tried []Trial) (level float64, more bool) {
 	levels := levelsOf(tried, c.Repeat)
@@ -107,13 +104,13 @@ func newResult(c *runlog.Capacity, tried []Trial) *Result {
 	_, more := next(c, tried)
 	a.Finished, a.AtLeast = !more, a.Value > 0 && (a.FailedAt == 0 || more)
 	for _, l := range a.Levels {
-		if l.Verdict != Met || !l.unanimous() {
+		if l.count[Met] == 0 || l.count[Missed] > 0 {
 			break
 		}
 		a.Low = l.Level
 	}
 	for _, l := range slices.Backward(a.Levels) {
-		if l.Verdict != Missed || !l.unanimous() {
+		if l.count[Missed] == 0 || l.count[Met] > 0 {
 			break
 		}
 		a.High = l.Level

@@ -2,11 +2,9 @@ package show_test
 
 import (
 	"bytes"
-	"encoding/xml"
 	"image/png"
 	"io"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,51 +99,18 @@ func TestPageIsClosed(t *testing.T) {
 }
 
 func TestPicture(t *testing.T) {
-	rates := measuredSweep() // the last at an infinite one
-	for i := range 7 {
-		rates.Steps[i].Step = runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: float64(i + 1)}
-		rates.Steps[i].Label = rates.Steps[i].Step.Label(false)
-	}
-	rates.Steps[7].Concurrency = 1000_000
-	for name, tt := range map[string]struct {
-		report      *result.Report
-		want, never []string
-	}{
-		"a sweep":    {measuredSweep(), []string{"requests (req/s)", "E2E mean", "failures", "load (users)"}, nil},
-		"rates":      {rates, []string{"load (requests/s)"}, []string{"500000"}},
-		"no samples": {&result.Report{Runs: make([]runlog.Run, 1), Steps: []result.Step{nothing()}}, []string{"E2E mean (ms)"}, []string{"E2E mean"}},
-	} {
-		svg, err := show.SVG(tt.report)
-		noError(t, err)
-		var drawn struct {
-			Texts []string `xml:"g>text"`
-		}
-		noError(t, xml.Unmarshal(svg, &drawn))
-		for _, want := range tt.want {
-			if !slices.Contains(drawn.Texts, want) {
-				t.Errorf("%s: no %q", name, want)
-			}
-		}
-		for _, other := range tt.never {
-			if slices.Contains(drawn.Texts, other) {
-				t.Errorf("%s: %q is drawn", name, other)
-			}
-		}
-	}
-}
-
-func TestPNG(t *testing.T) {
-	draw := func() []byte {
+	draw := func(r *result.Report) []byte {
 		var b bytes.Buffer
-		noError(t, show.Picture(&b, measuredSweep()))
+		noError(t, show.Picture(&b, r))
 		return b.Bytes()
 	}
-	first := draw()
+	draw(&result.Report{Runs: make([]runlog.Run, 1), Steps: []result.Step{nothing()}})
+	first := draw(measuredSweep())
 	img, err := png.DecodeConfig(bytes.NewReader(first))
 	if err != nil || img.Width != 1800 || img.Height != 900 {
 		t.Errorf("%d × %d pixels, %v", img.Width, img.Height, err)
 	}
-	if diff := cmp.Diff(first, draw()); diff != "" {
+	if diff := cmp.Diff(first, draw(measuredSweep())); diff != "" {
 		t.Error("the same report gives another picture")
 	}
 }

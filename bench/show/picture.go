@@ -1,7 +1,6 @@
 package show
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -23,37 +22,27 @@ const PictureName = "performance_metrics.png"
 // the same bytes. No text from outside, such as the model's name, is drawn.
 func Picture(w io.Writer, r *result.Report) error {
 	canvas := vgimg.NewWith(vgimg.UseWH(18*vg.Inch, 9*vg.Inch), vgimg.UseDPI(100))
-	if err := drawPicture(draw.New(canvas), r); err != nil {
-		return err
-	}
-	_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
-	return err
-}
-
-func drawPicture(c draw.Canvas, r *result.Report) error {
 	const pad = vg.Length(14)
 	tiles := draw.Tiles{Cols: 2, Rows: 2, PadTop: pad, PadBottom: pad, PadLeft: pad, PadRight: pad, PadX: 2 * pad, PadY: 2 * pad}
 	all := overLoad(r)
 	for i, n := range all.Charts[:tiles.Cols*tiles.Rows] {
 		p := plot.New()
 		p.Title.Text, p.X.Label.Text = n.Title, fmt.Sprintf("load (%s)", all.Axis)
-		p.Legend.Top, p.Legend.Left = true, true
-		p.X.Min, p.Y.Min, p.Y.Max = 0, 0, 0
+		p.X.Min, p.Y.Min = 0, 0
 		p.Add(plotter.NewGrid())
-		l := n.Lines[0]
 		var points plotter.XYs
-		for k, v := range l.Values {
+		for k, v := range n.Lines[0].Values {
 			if !math.IsNaN(v) {
 				points = append(points, plotter.XY{X: all.X[k], Y: v})
 			}
 		}
 		if len(points) > 0 {
-			if err := plotutil.AddLinePoints(p, l.Name, points); err != nil {
+			if err := plotutil.AddLinePoints(p, points); err != nil {
 				return fmt.Errorf("drawing %s: %w", n.Title, err)
 			}
 		}
-		p.Y.Max = cmp.Or(1.2*p.Y.Max, 1) // room for the legend
-		p.Draw(tiles.At(c, i%tiles.Cols, i/tiles.Cols))
+		p.Draw(tiles.At(draw.New(canvas), i%tiles.Cols, i/tiles.Cols))
 	}
-	return nil
+	_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
+	return err
 }

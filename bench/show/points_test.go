@@ -76,6 +76,15 @@ func TestChartsOverLoad(t *testing.T) {
 		t.Errorf("%s of two repeats is %g between %g and %g", p50.Name, *p50.Values[3], low, high)
 	}
 
+	r = measuredSweep() // the last at an infinite rate
+	for i := range 7 {
+		r.Steps[i].Step = runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: float64(i + 1)}
+		r.Steps[i].Label = r.Steps[i].Step.Label(false)
+	}
+	if rates := chartsOf(t, r)[0]; rates.Axis != "requests/s" || len(rates.X) != 7 {
+		t.Errorf("loads in %s: %v", rates.Axis, rates.X)
+	}
+
 	r = searchedSweep()
 	r.Steps = r.Steps[3:4]
 	if one := chartsOf(t, r)[0]; len(one.Charts) > 0 {
