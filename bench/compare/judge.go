@@ -75,17 +75,10 @@ type Verdict struct {
 // All sides together find a difference where there is none with probability alpha at most:
 // Holm, A Simple Sequentially Rejective Multiple Test Procedure, 1979.
 func judge(base []float64, others [][]float64, c show.Column) []Verdict {
-	// A side that could not be found if it were alone takes nothing from the others.
-	family := 0
-	for _, side := range others {
-		if criticalRank(len(base), len(side), alpha) >= 0 {
-			family++
-		}
-	}
 	verdicts := make([]Verdict, len(others))
 	var tested []*Verdict
 	for i, side := range others {
-		verdicts[i] = newVerdict(base, side, alpha/float64(max(1, family)), c)
+		verdicts[i] = newVerdict(base, side, alpha/float64(len(others)), c)
 		if verdicts[i].P.Known() {
 			tested = append(tested, &verdicts[i])
 		}

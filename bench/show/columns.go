@@ -25,7 +25,6 @@ var (
 	Share          = Unit{Base: "ratio", symbol: "%", scale: 100}
 	Milliseconds   = Unit{Base: "s", symbol: "ms", scale: 1000}
 	Seconds        = Unit{Base: "s", symbol: "s"}
-	startRate      = Unit{Base: "1/s", symbol: "/s"}
 	RequestRate    = Unit{Base: "req/s", symbol: "req/s"}
 	TokenRate      = Unit{Base: "tok/s", symbol: "tok/s"}
 	JoulesPerToken = Unit{Base: "J", symbol: "J/token"}
@@ -135,18 +134,22 @@ var requestColumns = []Column{
 
 var checkColumns = []Column{
 	{Key: "achieved_concurrency", Head: "in flight, steady mean", value: func(s *result.Step, _ *result.Figures) float64 { return s.Checks.Achieved }},
-	{Key: "achieved_rate", Head: "rate achieved", Unit: startRate, value: func(s *result.Step, _ *result.Figures) float64 { return s.Checks.AchievedRate }},
+	{Key: "achieved_rate", Head: "rate achieved (/s)", value: func(s *result.Step, _ *result.Figures) float64 { return s.Checks.AchievedRate }},
 	{Key: "client_lag", Head: "client lag mean", Unit: Milliseconds, value: func(s *result.Step, _ *result.Figures) float64 { return nonZero(s.Checks.ClientLag) }},
 	{Key: "client_lag_max", Head: "client lag max", Unit: Milliseconds, value: func(s *result.Step, _ *result.Figures) float64 { return nonZero(s.Checks.MostLag) }},
 	{Key: "kernel_clock_ratio", Head: "kernel time stamps", Unit: Share, value: func(s *result.Step, _ *result.Figures) float64 { return s.Checks.KernelClock }},
 	{Key: "client_cpu_cores", Head: "client CPU cores", value: func(s *result.Step, _ *result.Figures) float64 { return nonZero(s.Checks.ClientCPU) }},
 	{Key: "resent", Head: "sent again", Unit: Count, value: func(s *result.Step, _ *result.Figures) float64 { return nonZero(float64(s.Checks.Resent)) }},
 	{Key: "tokens_without_chunk", Head: "tokens without a chunk", Unit: Share, value: func(s *result.Step, _ *result.Figures) float64 { return nonZero(s.Checks.TokensWithoutChunk) }},
-	{Key: "prompt_asked", Head: "made prompt, asked for", Unit: Tokens, value: func(s *result.Step, _ *result.Figures) float64 { return perPrompt(s, s.Checks.Prompts.AimedTokens) }},
+	{Key: "prompt_asked", Head: "made prompt, asked for", Unit: Tokens, value: func(s *result.Step, _ *result.Figures) float64 {
+		return float64(s.Checks.Prompts.AimedTokens) / float64(s.Checks.Prompts.Counted)
+	}},
 	{Key: "prompt_template", Head: "made prompt, added by the server", Unit: Tokens, value: func(s *result.Step, _ *result.Figures) float64 {
 		return nonZero(float64(s.Checks.Prompts.TemplateTokens))
 	}},
-	{Key: "prompt_counted", Head: "made prompt, counted", Unit: Tokens, value: func(s *result.Step, _ *result.Figures) float64 { return perPrompt(s, s.Checks.Prompts.CountedTokens) }},
+	{Key: "prompt_counted", Head: "made prompt, counted", Unit: Tokens, value: func(s *result.Step, _ *result.Figures) float64 {
+		return float64(s.Checks.Prompts.CountedTokens) / float64(s.Checks.Prompts.Counted)
+	}},
 	{Key: "skipped_records", Head: "skipped records", Unit: Count, value: func(s *result.Step, _ *result.Figures) float64 {
 		return nonZero(float64(s.Dataset.Skipped + s.Dataset.TooLong))
 	}},
@@ -218,11 +221,6 @@ func nonZero(v float64) float64 {
 		return math.NaN()
 	}
 	return v
-}
-
-// perPrompt is a mean over the prompts made of words, NaN without any.
-func perPrompt(s *result.Step, tokens int64) float64 {
-	return float64(tokens) / float64(s.Checks.Prompts.Counted)
 }
 
 // measured is a gauge whose figures are NaN where it has no samples.

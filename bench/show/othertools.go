@@ -215,14 +215,10 @@ const evalscopeSummary = `Benchmarking summary:
 func (l *lines) evalscope(s *result.Step) {
 	f, a := &s.Whole, &s.Account
 	ttft, itl, e2e := f.Of(result.TTFT), f.Of(result.ITL), f.Of(result.E2E)
-	packageLatency := itl.Mean
-	if itl.Count == 0 {
-		packageLatency = ttft.Mean
-	}
 	succeeded := float64(max(1, a.Succeeded))
 	l.line(evalscopeSummary, f.Window.Duration().Seconds(), expected(s), bound(&s.Step), a.Attempted, a.Succeeded, a.Failures(),
 		f.RequestThroughput, e2e.Mean, f.OutputThroughput, ttft.Mean, float64(f.PromptTokens)/succeeded, float64(f.OutputTokens)/succeeded,
-		f.Of(result.TPOT).Mean, float64(itl.Count+ttft.Count)/float64(max(1, ttft.Count)), packageLatency)
+		f.Of(result.TPOT).Mean, float64(itl.Count+ttft.Count)/float64(max(1, ttft.Count)), cmp.Or(itl.Mean, ttft.Mean))
 
 	percentiles := func(name string, d result.Distribution) {
 		l.line(" Percentile of %s: ", name)
