@@ -193,18 +193,14 @@ func (c *Comparison) addLevel(sides []Side, l Level) {
 func (l Level) values(c show.Column, side int) []float64 {
 	var values []float64
 	for _, r := range l.runs[side] {
-		var repeats []float64
-		for _, s := range r {
-			figures := &s.Whole
+		v := median(r, func(s *result.Step) float64 {
 			if l.Part == "steady" {
-				figures = s.Steady
+				return c.Value(s, s.Steady)
 			}
-			if v := c.Value(s, figures); !math.IsNaN(v) && !math.IsInf(v, 0) {
-				repeats = append(repeats, v)
-			}
-		}
-		if len(repeats) > 0 {
-			values = append(values, estimate(repeats).Median)
+			return c.Value(s, &s.Whole)
+		})
+		if !math.IsNaN(v) {
+			values = append(values, v)
 		}
 	}
 	return values
@@ -260,10 +256,16 @@ func warnings(base, side []*result.Step) []string {
 	return found
 }
 
-func median(runs []*result.Step, value func(*result.Step) float64) float64 {
+// median is over the steps that have the value, NaN without any.
+func median(steps []*result.Step, value func(*result.Step) float64) float64 {
 	var values []float64
-	for _, s := range runs {
-		values = append(values, value(s))
+	for _, s := range steps {
+		if v := value(s); !math.IsNaN(v) && !math.IsInf(v, 0) {
+			values = append(values, v)
+		}
+	}
+	if len(values) == 0 {
+		return math.NaN()
 	}
 	return estimate(values).Median
 }

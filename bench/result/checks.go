@@ -112,9 +112,6 @@ func (d *stepData) check(r *runlog.Request, q *request) {
 	}
 	if t.Failure == nil {
 		tokens, source := openai.OutputTokens(t)
-		if c.TokensBy == nil {
-			c.TokensBy = map[openai.TokenSource]int{}
-		}
 		c.TokensBy[source]++
 		if len(t.Chunks) == 0 {
 			c.Textless++

@@ -142,7 +142,7 @@ func (a *reading) begin(s runlog.Step) error {
 	}
 	i, found := slices.BinarySearchFunc(a.steps, s.Index, func(d *stepData, index int) int { return d.Index - index })
 	if !found {
-		a.steps = slices.Insert(a.steps, i, &stepData{Step: Step{FailedAs: map[openai.Reason]string{}}})
+		a.steps = slices.Insert(a.steps, i, &stepData{Step: Step{FailedAs: map[openai.Reason]string{}, Checks: Checks{TokensBy: map[openai.TokenSource]int{}}}})
 	} else if first, own := a.steps[i].parts[0].step.Label(false).Short, s.Label(false).Short; first != own {
 		return fmt.Errorf("step %d is %s, and %s in the first log: %s", s.Index, own, first, advice)
 	}

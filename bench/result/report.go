@@ -59,6 +59,8 @@ type Step struct {
 	ClientLimit string   `json:"-"`
 	Short       string   `json:"-"`
 	Timeline    Timeline `json:"-"`
+	// SLO are Objectives of a run that is judged by them.
+	SLO []ObjectiveResult `json:"slo,omitempty"`
 }
 
 // SteadyOrWhole are the figures of the steady part where there is one, else of the whole step.

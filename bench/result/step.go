@@ -139,11 +139,12 @@ func (d *stepData) report(opts Options) Step {
 		s.Whole.PeakOutputThroughput = max(s.Whole.PeakOutputThroughput, s.Steady.PeakOutputThroughput)
 	}
 	judged := s.SteadyOrWhole()
-	failures := &s.Whole.Account // that nobody waits for the steady part of
 	if opts.isSearch {
-		failures = &judged.Account
+		s.Objectives = objectiveResults(opts.objectives, judged, &judged.Account)
+	} else { // nobody waits for the steady part of failures
+		s.SLO = objectiveResults(opts.objectives, judged, &s.Whole.Account)
+		s.Objectives = s.SLO
 	}
-	s.Objectives = objectiveResults(opts.objectives, judged, failures)
 	s.Cards = d.cards.report(whole)
 	s.Joules = s.joules()
 	s.Server = d.server.report(whole, s.Whole.Of(TTFT).Count)

@@ -160,14 +160,12 @@ func objectiveTable(r *result.Report) Table {
 	}
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		for _, o := range s.Objectives {
-			if len(r.Runs[0].SLO) > 0 {
-				verdict, figure := map[bool]string{true: "met", false: "missed"}[o.Met], "no request has one"
-				if o.Value.Known() {
-					figure = figureText(o) + " " + objectiveUnit(o.Objective).symbol
-				}
-				t.Rows = append(t.Rows, []string{s.Label.Long, objectiveText(o.Objective), figure, verdict})
+		for _, o := range s.SLO {
+			verdict, figure := map[bool]string{true: "met", false: "missed"}[o.Met], "no request has one"
+			if o.Value.Known() {
+				figure = figureText(o) + " " + objectiveUnit(o.Objective).symbol
 			}
+			t.Rows = append(t.Rows, []string{s.Label.Long, objectiveText(o.Objective), figure, verdict})
 		}
 	}
 	return t

@@ -170,7 +170,7 @@ func VLLMResult(w io.Writer, r *result.Report, s *result.Step, metrics []string)
 	object["model_id"], object["tokenizer_id"] = cmp.Or(run.ModelPath, run.Model), cmp.Or(run.ModelPath, run.Model)
 	object["x"] = map[string]any{
 		"program": "accelbench", "version": run.Version, "schema": jsonSchema, "complete": r.Complete,
-		"runs": r.Runs, "metadata": run.Metadata, "step": newJSONStep(s, len(r.Runs[0].SLO) > 0),
+		"runs": r.Runs, "metadata": run.Metadata, "step": newJSONStep(s),
 	}
 	for _, v := range vllmStatistics(s, metrics) {
 		object[v.key] = v.millis

@@ -150,17 +150,13 @@ type jsonReport struct {
 // jsonStep is a step, and what is reckoned from it.
 type jsonStep struct {
 	result.Step
-	FailureRatio float64                  `json:"failure_ratio"`
-	PerToken     result.Value             `json:"joules_per_output_token"`
-	SLO          []result.ObjectiveResult `json:"slo,omitempty"` // of a run that is judged by objectives
+	FailureRatio float64      `json:"failure_ratio"`
+	PerToken     result.Value `json:"joules_per_output_token"`
 }
 
-func newJSONStep(s *result.Step, isJudged bool) jsonStep {
+func newJSONStep(s *result.Step) jsonStep {
 	j := jsonStep{Step: *s, FailureRatio: s.Account.FailureRatio(), PerToken: s.JoulesPerToken()}
 	j.Cards, j.Warnings = append([]result.Card{}, s.Cards...), append([]string{}, s.Warnings...)
-	if isJudged {
-		j.SLO = s.Objectives
-	}
 	return j
 }
 
@@ -173,7 +169,7 @@ func JSON(w io.Writer, r *result.Report) error {
 		Steps: make([]jsonStep, len(r.Steps)), NotRun: append([]string{}, r.NotRun...),
 	}
 	for i := range r.Steps {
-		j.Steps[i] = newJSONStep(&r.Steps[i], len(r.Runs[0].SLO) > 0)
+		j.Steps[i] = newJSONStep(&r.Steps[i])
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
