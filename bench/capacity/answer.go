@@ -319,22 +319,16 @@ type Finder struct {
 	Progress func(*result.Step, Judgement)
 }
 
-// Run runs levels until the answer is known, or until an error of Put or one that says why the search cannot go on.
+// Run runs levels until the answer is known, or cannot be, as [Result.Ended] then says, or until an error of Put.
 func (f *Finder) Run(ctx context.Context) error {
 	var done []result.Step
 	for {
-		tried, err := trials(done, f.Search)
-		if errors.Is(err, errCut) {
-			return nil // the report says why
-		}
-		if err != nil {
-			return err
-		}
-		if n := len(done); n > 0 {
+		tried, ended := trials(done, f.Search)
+		if n := len(done); n > 0 && ended == nil {
 			f.Progress(&done[n-1], Judge(&done[n-1], f.Search))
 		}
 		level, more := next(f.Search, tried)
-		if !more {
+		if ended != nil || !more {
 			return nil
 		}
 		records, err := f.Put(ctx, nextStep(f.Most, level, f.Search, done))

@@ -47,8 +47,6 @@ type About struct {
 	Model   string `json:"model"`
 	Dataset string `json:"dataset"`
 	Binding string `json:"binding,omitempty"` // in words, such as bound to node 0
-
-	recommended bool // of the binding
 }
 
 // Level is one load.
@@ -214,7 +212,7 @@ func (c *Comparison) about(i int, s Side) About {
 	}
 	a := About{Name: s.Name, Model: show.Clean(first.Model), Dataset: show.Clean(dataset)}
 	if first.Server != nil {
-		a.Binding, a.recommended = show.Clean(first.Server.Binding), first.Server.Recommended
+		a.Binding = show.Clean(first.Server.Binding)
 	}
 	for _, l := range c.Levels {
 		a.Runs = max(a.Runs, len(l.runs[i]))

@@ -172,7 +172,7 @@ func ParseGate(text string) (Gate, error) {
 	percent, isPercent := strings.CutSuffix(growth, "%")
 	limit, errLimit := strconv.ParseFloat(percent, 64)
 	if err != nil || errLimit != nil || !isPercent || !(limit >= 0 && limit < math.Inf(1)) {
-		return Gate{}, fmt.Errorf("%q: want a latency, a percentile and by how much it may grow, such as ttft:p90>5%%, or failures>0.1%%", text)
+		return Gate{}, fmt.Errorf("%q: want ttft, tpot, itl or e2el, a percentile and by how much it may grow, such as ttft:p90>5%%, or failures>0.1%%", text)
 	}
 	o.Limit = limit / 100
 	return Gate{o, text}, nil
@@ -222,13 +222,12 @@ type Bindings struct {
 
 // BindingRow is one binding, as a table of all has it.
 type BindingRow struct {
-	Side        string   `json:"side"`
-	Binding     string   `json:"binding"`            // in words, such as bound to node 0
-	Requests    Estimate `json:"request_throughput"` // a second
-	Latency     Estimate `json:"latency_mean"`       // s
-	Output      Estimate `json:"output_throughput"`  // tokens a second
-	TPOT        Estimate `json:"tpot_p50"`           // s
-	Recommended bool     `json:"recommended,omitempty"`
+	Side     string   `json:"side"`
+	Binding  string   `json:"binding"`            // in words, such as bound to node 0
+	Requests Estimate `json:"request_throughput"` // a second
+	Latency  Estimate `json:"latency_mean"`       // s
+	Output   Estimate `json:"output_throughput"`  // tokens a second
+	TPOT     Estimate `json:"tpot_p50"`           // s
 	// Found is what is found in TPOT p50 against the first binding, such as
 	// "19.8 % [17.2 %, 21.6 %] faster", with the 95 % confidence interval; empty for the first.
 	Found string `json:"found,omitempty"`
@@ -248,7 +247,7 @@ func (c *Comparison) addBindings() {
 			if len(l.runs[i]) == 0 {
 				continue
 			}
-			row := BindingRow{Side: s.Name, Binding: s.Binding, Recommended: s.recommended}
+			row := BindingRow{Side: s.Name, Binding: s.Binding}
 			for j, into := range []*Estimate{&row.Requests, &row.Latency, &row.Output, &row.TPOT} {
 				*into = estimate(l.values(picked[j], i))
 			}
