@@ -88,9 +88,6 @@ type Row struct {
 // A run is one value, the median of its repeats, which share one start of the server. It fails when no other side ran a
 // load that the first ran.
 func Compare(sides []Side, gates []Gate, notes ...string) (*Comparison, error) {
-	if len(sides) < 2 {
-		return nil, errors.New("comparing: two sides or more are needed")
-	}
 	c := &Comparison{Alpha: alpha, Notes: notes, percentiles: []float64{50, 99}}
 	for _, g := range gates {
 		if g.Percentile > 0 && !slices.Contains(c.percentiles, g.Percentile) {
@@ -101,7 +98,7 @@ func Compare(sides []Side, gates []Gate, notes ...string) (*Comparison, error) {
 		c.addLevel(sides, l)
 	}
 	if len(c.Levels) == 0 {
-		return nil, errors.New("comparing: no side ran a load that the first side ran: the same concurrency or rate is needed on both")
+		return nil, errors.New("comparing: no other side ran a load that the first side ran: the same concurrency or rate is needed on both")
 	}
 	for i, s := range sides {
 		c.Sides = append(c.Sides, c.about(i, s))

@@ -251,18 +251,15 @@ func (all *sentences) add(applies bool, format string, args ...any) {
 	}
 }
 
-func ranks(all []int) string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(all), " ", ", "), "[]")
-}
-
 // addWarnings says what makes the figures of a step doubtful, the gravest first.
 func (d *stepData) addWarnings() {
 	var all sentences
 	s, a, n := &d.Step, &d.Account, &d.counts
 	limit, remedy := d.clientLimit()
+	lost := strings.Trim(fmt.Sprint(s.Lost), "[]")
 	s.ClientLimit, s.Short = limit, d.short()
-	all.add(s.Void != nil, "The step is void: machine %s was lost, so the load was not what was asked for.", ranks(s.Lost))
-	all.add(s.Void == nil && s.Lost != nil, "Machine %s was lost, and its share of the load is missing from then on.", ranks(s.Lost))
+	all.add(s.Void != nil, "The step is void: machine %s was lost, so the load was not what was asked for.", lost)
+	all.add(s.Void == nil && s.Lost != nil, "Machine %s was lost, and its share of the load is missing from then on.", lost)
 	all.add(a.Unknown > 0, "What became of %d requests of a lost machine is not known.", a.Unknown)
 	all.add(s.Stop != "" && d.counted != a.Attempted, "The log holds %d requests, and %d were sent: some are missing or counted twice.", a.Attempted, d.counted)
 	all.add(s.Stop.Early(), "The step was stopped after %d requests (%s): it is shorter than was asked for.", a.Attempted, s.Stop)

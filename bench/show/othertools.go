@@ -180,10 +180,7 @@ func VLLMResult(w io.Writer, r *result.Report, s *result.Step, metrics []string)
 
 // vllmBackend is the backend's name as given, or the one that vLLM has for the API.
 func vllmBackend(run *runlog.Run) string {
-	if run.Backend == "" && run.API == openai.Completions {
-		return "openai"
-	}
-	return cmp.Or(run.Backend, "openai-chat")
+	return cmp.Or(run.Backend, map[openai.API]string{openai.Completions: "openai", openai.Chat: "openai-chat"}[run.API])
 }
 
 // EvalscopeFileName is evalscope-perf's {model}_{dataset}_p{P}.txt, P being the users and a path its file up to a dot.
