@@ -180,7 +180,7 @@ func VLLMResult(w io.Writer, r *result.Report, s *result.Step, metrics []string)
 
 // vllmBackend is the backend's name as given, or the one that vLLM has for the API.
 func vllmBackend(run *runlog.Run) string {
-	return cmp.Or(run.Backend, map[openai.API]string{openai.Completions: "openai", openai.Chat: "openai-chat"}[run.API])
+	return cmp.Or(run.Backend, map[openai.API]string{openai.Completions: "openai"}[run.API], "openai-chat")
 }
 
 // EvalscopeFileName is evalscope-perf's {model}_{dataset}_p{P}.txt, P being the users and a path its file up to a dot.
