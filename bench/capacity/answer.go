@@ -329,7 +329,7 @@ func (f *Finder) Run(ctx context.Context) error {
 		}
 		level, more := next(f.Search, tried)
 		if ended != nil || !more {
-			return nil
+			return nil //nolint:nilerr // the report says it
 		}
 		records, err := f.Put(ctx, nextStep(f.Most, level, f.Search, done))
 		if err != nil {
