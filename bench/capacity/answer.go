@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -56,10 +55,9 @@ type Result struct {
 	Objectives    []Objective `json:"objectives"`
 	Levels        []Level     `json:"levels"` // ascending
 
-	Search  *runlog.Capacity `json:"-"`
-	Refused string           `json:"-"` // how the server refused the requests for what they ask, its own words
-	Gone    bool             `json:"-"` // the server did not answer any more
-	report  *result.Report
+	Search *runlog.Capacity `json:"-"`
+	Ended  error            `json:"-"` // why the search could not go on, such as [ErrGone]
+	report *result.Report
 }
 
 // Objective is one of the search's, with its figures at Value and at FailedAt.
@@ -76,23 +74,9 @@ func FromReport(r *result.Report) *Result {
 		return nil
 	}
 	search := r.Runs[0].Capacity
-	var trials []Trial
-	var ended error
-	var last *result.Step
-	for i := range r.Steps {
-		last = &r.Steps[i]
-		if ended = end(last, search); ended != nil {
-			break
-		}
-		if j := Judge(last, search); !j.Longer {
-			trials = append(trials, Trial{Level: last.Level(), Verdict: j.Verdict, Step: i})
-		}
-	}
-	c := newResult(search, trials)
-	c.report, c.Gone = r, errors.Is(ended, ErrGone)
-	if errors.Is(ended, ErrRefused) {
-		c.Refused = last.FailedAs[openai.ReasonHTTP4xx]
-	}
+	tried, ended := trials(r.Steps, search)
+	c := newResult(search, tried)
+	c.report, c.Ended = r, ended
 	value, failed := c.Shown(c.Value), c.Shown(c.FailedAt)
 	if failed != nil {
 		c.Binding = BindingBacklog
@@ -114,21 +98,15 @@ func FromReport(r *result.Report) *Result {
 	return c
 }
 
-// Shown is the step whose figures stand for a level: the last one with its verdict, or else
-// the last. It is nil for a level that was not run, and for none.
+// Shown is the step whose figures stand for a level: the last one with its verdict. It is nil for a level that was not
+// run, and for none.
 func (c *Result) Shown(level Load) *result.Step {
-	at := slices.IndexFunc(c.Levels, func(l Level) bool { return l.Level == level })
-	if at < 0 {
-		return nil
-	}
-	l := c.Levels[at]
-	shown := &c.report.Steps[l.Steps[len(l.Steps)-1]]
-	for _, i := range l.Steps {
-		if s := &c.report.Steps[i]; Judge(s, c.Search).Verdict == l.Verdict {
-			shown = s
+	for _, l := range c.Levels {
+		if l.Level == level {
+			return &c.report.Steps[l.last[l.Verdict]]
 		}
 	}
-	return shown
+	return nil
 }
 
 // Worst is the figure that a step misses its objective with by most, nil where it misses none.
@@ -191,6 +169,21 @@ func end(s *result.Step, search *runlog.Capacity) error {
 		return ErrGone
 	}
 	return nil
+}
+
+// trials are the steps that have a say, up to one that ended the search with an error.
+func trials(steps []result.Step, search *runlog.Capacity) ([]Trial, error) {
+	var tried []Trial
+	for i := range steps {
+		s := &steps[i]
+		if err := end(s, search); err != nil {
+			return tried, err
+		}
+		if j := Judge(s, search); !j.Longer {
+			tried = append(tried, Trial{Level: s.Level(), Verdict: j.Verdict, Step: i})
+		}
+	}
+	return tried, nil
 }
 
 // enoughRequests are those whose rate is as precise as the answer is to be.
@@ -326,33 +319,26 @@ type Finder struct {
 	Progress func(*result.Step, Judgement)
 }
 
-// Run runs levels until the answer is known, or until an error of Put or one that says why the search cannot go on.
+// Run runs levels until the answer is known, or cannot be, as [Result.Ended] then says, or until an error of Put.
 func (f *Finder) Run(ctx context.Context) error {
 	var done []result.Step
-	_, err := Search(ctx, f.Search, func(ctx context.Context, level float64) (Verdict, error) {
-		for {
-			records, err := f.Put(ctx, nextStep(f.Most, level, f.Search, done))
-			if err != nil {
-				return Void, err
-			}
-			report, err := result.NewReport(result.Options{}, records)
-			if err != nil {
-				return Void, err
-			}
-			s := report.Steps[0]
-			done = append(done, s)
-			if err := end(&s, f.Search); err != nil {
-				return Void, err
-			}
-			j := Judge(&s, f.Search)
-			f.Progress(&s, j)
-			if !j.Longer {
-				return j.Verdict, nil
-			}
+	for {
+		tried, ended := trials(done, f.Search)
+		if n := len(done); n > 0 && ended == nil {
+			f.Progress(&done[n-1], Judge(&done[n-1], f.Search))
 		}
-	})
-	if errors.Is(err, errCut) {
-		return nil // the report says why
+		level, more := next(f.Search, tried)
+		if ended != nil || !more {
+			return nil //nolint:nilerr // the report says it
+		}
+		records, err := f.Put(ctx, nextStep(f.Most, level, f.Search, done))
+		if err != nil {
+			return err
+		}
+		report, err := result.NewReport(result.Options{}, records)
+		if err != nil {
+			return err
+		}
+		done = append(done, report.Steps[0])
 	}
-	return err
 }

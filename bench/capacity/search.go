@@ -5,7 +5,6 @@ package capacity
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"slices"
 	"strconv"
@@ -57,26 +56,8 @@ type Level struct {
 	Steps   []int   `json:"steps"` // of the report, that have a say
 
 	count   [3]int // of runs, by verdict
+	last    [3]int // of Steps, by verdict
 	settled bool   // another run would not change the verdict
-}
-
-// unanimous reports whether every run that is not void says the same.
-func (l Level) unanimous() bool { return l.count[Met] == 0 || l.count[Missed] == 0 }
-
-// Search runs levels until the edge is known, or until measure fails, and returns what was tried.
-func Search(ctx context.Context, c *runlog.Capacity, measure func(ctx context.Context, level float64) (Verdict, error)) ([]Trial, error) {
-	var tried []Trial
-	for {
-		level, more := next(c, tried)
-		if !more {
-			return tried, nil
-		}
-		verdict, err := measure(ctx, level)
-		if err != nil {
-			return tried, err
-		}
-		tried = append(tried, Trial{Level: level, Verdict: verdict})
-	}
 }
 
 // next is the level to run after tried, and whether there is one.
@@ -123,13 +104,13 @@ func newResult(c *runlog.Capacity, tried []Trial) *Result {
 	_, more := next(c, tried)
 	a.Finished, a.AtLeast = !more, a.Value > 0 && (a.FailedAt == 0 || more)
 	for _, l := range a.Levels {
-		if l.Verdict != Met || !l.unanimous() {
+		if l.count[Met] == 0 || l.count[Missed] > 0 {
 			break
 		}
 		a.Low = l.Level
 	}
 	for _, l := range slices.Backward(a.Levels) {
-		if l.Verdict != Missed || !l.unanimous() {
+		if l.count[Missed] == 0 || l.count[Met] > 0 {
 			break
 		}
 		a.High = l.Level
@@ -149,6 +130,7 @@ func levelsOf(tried []Trial, repeat int) []Level {
 		l := &all[len(all)-1]
 		l.Steps = append(l.Steps, t.Step)
 		l.count[t.Verdict]++
+		l.last[t.Verdict] = t.Step
 	}
 	for i := range all {
 		l := &all[i]

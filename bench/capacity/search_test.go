@@ -1,8 +1,6 @@
 package capacity
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -18,17 +16,17 @@ import (
 func searched(t *testing.T, r *runlog.Capacity, run func(level float64, n int) Verdict) (*Result, []float64) {
 	t.Helper()
 	var levels []float64
-	tried, err := Search(t.Context(), r, func(_ context.Context, level float64) (Verdict, error) {
+	var tried []Trial
+	for level, more := next(r, nil); more; level, more = next(r, tried) {
 		if level < r.From || level > r.To || r.Variable == runlog.VariableConcurrency && level != math.Trunc(level) {
 			t.Fatalf("level %v is none of %+v", level, r)
 		}
 		if len(levels) > 200 {
 			t.Fatalf("no end after %v", levels)
 		}
+		tried = append(tried, Trial{Level: level, Verdict: run(level, len(levels))})
 		levels = append(levels, level)
-		return run(level, len(levels)-1), nil
-	})
-	noError(t, err)
+	}
 	return newResult(r, tried), levels
 }
 
@@ -47,7 +45,7 @@ func users() *runlog.Capacity {
 }
 
 var ignoreLevels = cmp.Options{
-	cmpopts.IgnoreFields(Result{}, "Levels", "Low", "High", "Variable", "Search", "Binding", "Contradiction", "Objectives", "Refused", "Gone"),
+	cmpopts.IgnoreFields(Result{}, "Levels", "Low", "High", "Variable", "Search", "Binding", "Contradiction", "Objectives", "Ended"),
 	cmpopts.IgnoreUnexported(Result{}),
 }
 
@@ -173,15 +171,6 @@ func TestEnds(t *testing.T) {
 
 // What is known when a search is cut short is what was tried by then.
 func TestUnfinished(t *testing.T) {
-	gone := errors.New("gone")
-	runs := 0
-	tried, err := Search(t.Context(), users(), func(_ context.Context, level float64) (Verdict, error) {
-		if runs++; runs > 4 {
-			return Void, gone
-		}
-		return carries(3)(level, 0), nil
-	})
-	if got, want := newResult(users(), tried), (Result{Value: 3, FailedAt: 4, AtLeast: true}); !errors.Is(err, gone) || !cmp.Equal(*got, want, ignoreLevels) {
-		t.Errorf("%+v, %v; want %+v", got, err, want)
-	}
+	tried := []Trial{{Level: 1, Verdict: Met}, {Level: 2, Verdict: Met}, {Level: 4, Verdict: Missed}, {Level: 3, Verdict: Met}}
+	equal(t, "answer", Result{Value: 3, FailedAt: 4, AtLeast: true}, *newResult(users(), tried), ignoreLevels)
 }

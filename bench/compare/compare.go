@@ -47,8 +47,6 @@ type About struct {
 	Model   string `json:"model"`
 	Dataset string `json:"dataset"`
 	Binding string `json:"binding,omitempty"` // in words, such as bound to node 0
-
-	recommended bool // of the binding
 }
 
 // Level is one load.
@@ -90,9 +88,6 @@ type Row struct {
 // A run is one value, the median of its repeats, which share one start of the server. It fails when no other side ran a
 // load that the first ran.
 func Compare(sides []Side, gates []Gate, notes ...string) (*Comparison, error) {
-	if len(sides) < 2 {
-		return nil, errors.New("comparing: two sides or more are needed")
-	}
 	c := &Comparison{Alpha: alpha, Notes: notes, percentiles: []float64{50, 99}}
 	for _, g := range gates {
 		if g.Percentile > 0 && !slices.Contains(c.percentiles, g.Percentile) {
@@ -103,7 +98,7 @@ func Compare(sides []Side, gates []Gate, notes ...string) (*Comparison, error) {
 		c.addLevel(sides, l)
 	}
 	if len(c.Levels) == 0 {
-		return nil, errors.New("comparing: no side ran a load that the first side ran: the same concurrency or rate is needed on both")
+		return nil, errors.New("comparing: no other side ran a load that the first side ran: the same concurrency or rate is needed on both")
 	}
 	for i, s := range sides {
 		c.Sides = append(c.Sides, c.about(i, s))
@@ -193,18 +188,14 @@ func (c *Comparison) addLevel(sides []Side, l Level) {
 func (l Level) values(c show.Column, side int) []float64 {
 	var values []float64
 	for _, r := range l.runs[side] {
-		var repeats []float64
-		for _, s := range r {
-			figures := &s.Whole
+		v := median(r, func(s *result.Step) float64 {
 			if l.Part == "steady" {
-				figures = s.Steady
+				return c.Value(s, s.Steady)
 			}
-			if v := c.Value(s, figures); !math.IsNaN(v) && !math.IsInf(v, 0) {
-				repeats = append(repeats, v)
-			}
-		}
-		if len(repeats) > 0 {
-			values = append(values, estimate(repeats).Median)
+			return c.Value(s, &s.Whole)
+		})
+		if !math.IsNaN(v) {
+			values = append(values, v)
 		}
 	}
 	return values
@@ -218,7 +209,7 @@ func (c *Comparison) about(i int, s Side) About {
 	}
 	a := About{Name: s.Name, Model: show.Clean(first.Model), Dataset: show.Clean(dataset)}
 	if first.Server != nil {
-		a.Binding, a.recommended = show.Clean(first.Server.Binding), first.Server.Recommended
+		a.Binding = show.Clean(first.Server.Binding)
 	}
 	for _, l := range c.Levels {
 		a.Runs = max(a.Runs, len(l.runs[i]))
@@ -260,10 +251,16 @@ func warnings(base, side []*result.Step) []string {
 	return found
 }
 
-func median(runs []*result.Step, value func(*result.Step) float64) float64 {
+// median is over the steps that have the value, NaN without any.
+func median(steps []*result.Step, value func(*result.Step) float64) float64 {
 	var values []float64
-	for _, s := range runs {
-		values = append(values, value(s))
+	for _, s := range steps {
+		if v := value(s); !math.IsNaN(v) && !math.IsInf(v, 0) {
+			values = append(values, v)
+		}
+	}
+	if len(values) == 0 {
+		return math.NaN()
 	}
 	return estimate(values).Median
 }

@@ -2,10 +2,8 @@ package compare
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"sort"
 	"strconv"
@@ -77,17 +75,10 @@ type Verdict struct {
 // All sides together find a difference where there is none with probability alpha at most:
 // Holm, A Simple Sequentially Rejective Multiple Test Procedure, 1979.
 func judge(base []float64, others [][]float64, c show.Column) []Verdict {
-	// A side that could not be found if it were alone takes nothing from the others.
-	family := 0
-	for _, side := range others {
-		if criticalRank(len(base), len(side), alpha) >= 0 {
-			family++
-		}
-	}
 	verdicts := make([]Verdict, len(others))
 	var tested []*Verdict
 	for i, side := range others {
-		verdicts[i] = newVerdict(base, side, alpha/float64(max(1, family)), c)
+		verdicts[i] = newVerdict(base, side, alpha/float64(len(others)), c)
 		if verdicts[i].P.Known() {
 			tested = append(tested, &verdicts[i])
 		}
@@ -171,27 +162,20 @@ type Gate struct {
 	text             string // as given
 }
 
-var gateForm = regexp.MustCompile(`^(ttft|tpot|itl|e2el):p([0-9.]+)>([0-9.]+)%$|^failures>([0-9.]+)%$`)
-
 // ParseGate reads how much greater a percentile may be (ttft:p90>5%), or by how many points failures may be (failures>0.1%).
 func ParseGate(text string) (Gate, error) {
-	wrong := fmt.Errorf("%q: want ttft, tpot, itl or e2el, a percentile and by how much it may grow, such as ttft:p90>5%%, or failures>0.1%%", text)
-	parts := gateForm.FindStringSubmatch(strings.ReplaceAll(text, " ", ""))
-	if parts == nil {
-		return Gate{}, wrong
+	figure, growth, _ := strings.Cut(strings.ReplaceAll(text, " ", ""), ">")
+	o, err := openai.ParseObjective(figure + "<1s")
+	if figure == string(openai.Failures) {
+		o, err = openai.Objective{Measure: openai.Failures}, nil
 	}
-	g := Gate{Objective: openai.Objective{Measure: openai.Measure(parts[1])}, text: text}
-	percent, errPercent := strconv.ParseFloat(parts[3]+parts[4], 64)
-	g.Limit = percent / 100
-	if g.Measure == "" {
-		g.Measure = openai.Failures
-		return g, errors.Join(errPercent)
+	percent, isPercent := strings.CutSuffix(growth, "%")
+	limit, errLimit := strconv.ParseFloat(percent, 64)
+	if err != nil || errLimit != nil || !isPercent || !(limit >= 0 && limit < math.Inf(1)) {
+		return Gate{}, fmt.Errorf("%q: want ttft, tpot, itl or e2el, a percentile and by how much it may grow, such as ttft:p90>5%%, or failures>0.1%%", text)
 	}
-	p, err := strconv.ParseFloat(parts[2], 64)
-	if g.Percentile = p; err != nil || errPercent != nil || p <= 0 || p >= 100 {
-		return Gate{}, wrong
-	}
-	return g, nil
+	o.Limit = limit / 100
+	return Gate{o, text}, nil
 }
 
 func (g Gate) metric() string {
@@ -238,13 +222,12 @@ type Bindings struct {
 
 // BindingRow is one binding, as a table of all has it.
 type BindingRow struct {
-	Side        string   `json:"side"`
-	Binding     string   `json:"binding"`            // in words, such as bound to node 0
-	Requests    Estimate `json:"request_throughput"` // a second
-	Latency     Estimate `json:"latency_mean"`       // s
-	Output      Estimate `json:"output_throughput"`  // tokens a second
-	TPOT        Estimate `json:"tpot_p50"`           // s
-	Recommended bool     `json:"recommended,omitempty"`
+	Side     string   `json:"side"`
+	Binding  string   `json:"binding"`            // in words, such as bound to node 0
+	Requests Estimate `json:"request_throughput"` // a second
+	Latency  Estimate `json:"latency_mean"`       // s
+	Output   Estimate `json:"output_throughput"`  // tokens a second
+	TPOT     Estimate `json:"tpot_p50"`           // s
 	// Found is what is found in TPOT p50 against the first binding, such as
 	// "19.8 % [17.2 %, 21.6 %] faster", with the 95 % confidence interval; empty for the first.
 	Found string `json:"found,omitempty"`
@@ -264,7 +247,7 @@ func (c *Comparison) addBindings() {
 			if len(l.runs[i]) == 0 {
 				continue
 			}
-			row := BindingRow{Side: s.Name, Binding: s.Binding, Recommended: s.recommended}
+			row := BindingRow{Side: s.Name, Binding: s.Binding}
 			for j, into := range []*Estimate{&row.Requests, &row.Latency, &row.Output, &row.TPOT} {
 				*into = estimate(l.values(picked[j], i))
 			}

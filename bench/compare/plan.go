@@ -99,10 +99,12 @@ var errNotStarted = errors.New("the server did not start")
 // Run goes through all turns, or those before Measure wants no more or ctx ends. A side whose
 // server does not start is given up with a note, as long as the first and another are left.
 func (p *Plan) Run(ctx context.Context) (notes []string, err error) {
-	for _, s := range p.Sides {
-		if _, err := process.LookPath(s.Command[0]); err != nil {
+	for i, s := range p.Sides {
+		path, err := process.LookPath(s.Command[0])
+		if err != nil {
 			return nil, fmt.Errorf("looking up %s: %w", s.Command[0], err)
 		}
+		p.Sides[i].Command = slices.Concat([]string{path}, s.Command[1:])
 	}
 	client, err := openai.NewClient(p.Endpoint)
 	if err != nil {
@@ -173,18 +175,14 @@ func (p *Plan) turn(ctx context.Context, t Turn, client *openai.Client, subreape
 	return p.Measure(ctx, t)
 }
 
-// startServer runs a command, which must be stopped also when it has ended. Only the user may read its log: it may hold keys.
+// startServer runs the program at argv[0], which must be stopped also when it has ended. Only the user may read its log: it may hold keys.
 func startServer(subreaper *process.Subreaper, argv []string, logFile string) (*process.Child, error) {
-	path, err := process.LookPath(argv[0])
-	if err != nil {
-		return nil, fmt.Errorf("looking up %s: %w", argv[0], err)
-	}
 	log, err := os.OpenFile(logFile, os.O_TRUNC|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening its log: %w", err)
 	}
 	defer log.Close()
-	return subreaper.Start(process.Command{Path: path, Argv: argv, Stdout: log, Stderr: log})
+	return subreaper.Start(process.Command{Path: argv[0], Argv: argv, Stdout: log, Stderr: log})
 }
 
 // logEnd returns the last lines that a command printed, each cut.

@@ -61,7 +61,7 @@ func TestCards(t *testing.T) {
 		l.sample(0, 3*time.Second, runlog.SourceExporter, ofCard("2", "power_watts", 70))
 	})
 	s := stepOf(t, Options{}, log, other)
-	equal(t, "cards", want, s.Cards, cmpopts.EquateApprox(1e-12, 0))
+	equal(t, "cards", want, s.Cards, cmpopts.EquateApprox(1e-12, 0), cmpopts.IgnoreUnexported(Card{}))
 	equal(t, "joules", 2200.0, orZero(s.Joules), cmpopts.EquateApprox(1e-12, 0))
 }
 
@@ -94,7 +94,7 @@ func TestCardsByPoll(t *testing.T) {
 				}
 			}))
 			near := cmpopts.EquateApprox(1e-6, 0)
-			equal(t, "cards", []Card{{Vendor: "metax", Device: "0", Serves: true, Watts: tt.watts}}, s.Cards, near)
+			equal(t, "cards", []Card{{Vendor: "metax", Device: "0", Serves: true, Watts: tt.watts}}, s.Cards, near, cmpopts.IgnoreUnexported(Card{}))
 			equal(t, "joules", tt.joules, orZero(s.Joules), near)
 		})
 	}

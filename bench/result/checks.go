@@ -85,7 +85,7 @@ type counts struct {
 }
 
 func (d *stepData) check(r *runlog.Request, q *request) {
-	t, n, c := &r.Trace, &d.counts, &d.checks
+	t, n, c := &r.Trace, &d.counts, &d.Checks
 	n.lag.Reads += t.Lag.Reads
 	n.lag.Sum += t.Lag.Sum
 	n.lag.Max = max(n.lag.Max, t.Lag.Max)
@@ -112,9 +112,6 @@ func (d *stepData) check(r *runlog.Request, q *request) {
 	}
 	if t.Failure == nil {
 		tokens, source := openai.OutputTokens(t)
-		if c.TokensBy == nil {
-			c.TokensBy = map[openai.TokenSource]int{}
-		}
 		c.TokensBy[source]++
 		if len(t.Chunks) == 0 {
 			c.Textless++
@@ -136,9 +133,9 @@ func (d *stepData) check(r *runlog.Request, q *request) {
 	}
 }
 
-// newChecks are those of a step whose windows are known; window is the steady one, or the whole step without one.
-func (d *stepData) newChecks(whole, window span) Checks {
-	c, n := d.checks, &d.counts
+// addChecks adds those that need the windows; window is the steady one, or the whole step without one.
+func (d *stepData) addChecks(whole, window span) {
+	c, n := &d.Checks, &d.counts
 	if c.Prompts.Counted > 0 {
 		c.Prompts.TemplateTokens = d.parts[0].run.TemplateTokens
 	}
@@ -184,16 +181,15 @@ func (d *stepData) newChecks(whole, window span) Checks {
 		}
 	}
 	c.Arrivals, c.ArrivalsOff = Unknown(), Unknown()
-	if d.step.RampUp == 0 || window != whole { // else the rate is not the one asked for
+	if d.RampUp == 0 || window != whole { // else the rate is not the one asked for
 		c.Arrivals, c.ArrivalsOff = d.arrivals(window)
 	}
-	return c
 }
 
 // arrivals holds the gaps between requests of a window, in which the rate is the full one, against those that
 // were asked for: by the Kolmogorov-Smirnov distance and how probable one as large is.
 func (d *stepData) arrivals(w span) (p, distance Value) {
-	s, sent := &d.step, sentIn(w, d.units)
+	s, sent := &d.Step, sentIn(w, d.units)
 	// Gaps of several machines no longer are, unless they share one process.
 	isGamma := s.Arrival == runlog.ArrivalGamma && (len(d.parts) == 1 || d.parts[0].run.Machines > 0)
 	if s.Arrival != runlog.ArrivalPoisson && !isGamma || len(sent) <= minSteadyRequests {
@@ -255,18 +251,15 @@ func (all *sentences) add(applies bool, format string, args ...any) {
 	}
 }
 
-func ranks(all []int) string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(all), " ", ", "), "[]")
-}
-
 // addWarnings says what makes the figures of a step doubtful, the gravest first.
-func (d *stepData) addWarnings(s *Step) {
+func (d *stepData) addWarnings() {
 	var all sentences
-	a, n := &s.Account, &d.counts
-	limit, remedy := d.clientLimit(s)
-	s.ClientLimit, s.Short = limit, d.short(s)
-	all.add(s.Void != nil, "The step is void: machine %s was lost, so the load was not what was asked for.", ranks(s.Lost))
-	all.add(s.Void == nil && s.Lost != nil, "Machine %s was lost, and its share of the load is missing from then on.", ranks(s.Lost))
+	s, a, n := &d.Step, &d.Account, &d.counts
+	limit, remedy := d.clientLimit()
+	lost := strings.Trim(fmt.Sprint(s.Lost), "[]")
+	s.ClientLimit, s.Short = limit, d.short()
+	all.add(s.Void != nil, "The step is void: machine %s was lost, so the load was not what was asked for.", lost)
+	all.add(s.Void == nil && s.Lost != nil, "Machine %s was lost, and its share of the load is missing from then on.", lost)
 	all.add(a.Unknown > 0, "What became of %d requests of a lost machine is not known.", a.Unknown)
 	all.add(s.Stop != "" && d.counted != a.Attempted, "The log holds %d requests, and %d were sent: some are missing or counted twice.", a.Attempted, d.counted)
 	all.add(s.Stop.Early(), "The step was stopped after %d requests (%s): it is shorter than was asked for.", a.Attempted, s.Stop)
@@ -326,19 +319,19 @@ func (d *stepData) addWarnings(s *Step) {
 
 // clientLimit says how the load generator was what limited a step, in a clause, and what to do; empty where it was
 // not. A delay counts where it is in the latencies, or a fair part of the gap between requests or of an objective.
-func (d *stepData) clientLimit(s *Step) (limit, remedy string) {
+func (d *stepData) clientLimit() (limit, remedy string) {
 	const moreCores = "Give it more cores, or use more machines"
 	for _, p := range d.parts {
 		if cores := p.cores(); p.run.GOMAXPROCS > 0 && cores > maxCPUShare*float64(p.run.GOMAXPROCS) {
 			return fmt.Sprintf("it used %.2f of the %d cores of %s", cores, p.run.GOMAXPROCS, p.run.Host), moreCores
 		}
 	}
-	lag, late, gap := s.Checks.ClientLag, s.Whole.Of(Lateness).Mean, 0.0
+	lag, late, gap := d.Checks.ClientLag, d.Whole.Of(Lateness).Mean, 0.0
 	if n := len(d.units); n > 1 {
 		gap = span{d.units[0].due, d.units[n-1].due}.seconds() / float64(n-1) // between requests as they were due
 	}
 	inAnswer := []Key{TPOT, ITL, openai.Failures} // which do not begin with the sending
-	isLate := tooLong(late, gap) || slices.ContainsFunc(s.Objectives, func(r ObjectiveResult) bool {
+	isLate := tooLong(late, gap) || slices.ContainsFunc(d.Objectives, func(r ObjectiveResult) bool {
 		return !slices.Contains(inAnswer, r.Measure) && tooLong(late, r.Limit)
 	})
 	switch {
@@ -346,9 +339,9 @@ func (d *stepData) clientLimit(s *Step) (limit, remedy string) {
 		return fmt.Sprintf("%d requests failed for want of file descriptors", d.localFailures), "Raise ulimit -n"
 	case d.localFailures > 0:
 		return fmt.Sprintf("%d requests failed for want of ports or memory for connections", d.localFailures), "Use more machines"
-	case s.Checks.KernelClock < minKernelClock && tooLong(lag, s.Whole.median(ITL)):
+	case d.Checks.KernelClock < minKernelClock && tooLong(lag, d.Whole.median(ITL)):
 		return fmt.Sprintf("it read what had arrived %.1f ms late on the mean, and took its own time for that of the arrival", 1000*lag), moreCores
-	case s.Arrival != runlog.ArrivalClosed && isLate:
+	case d.Arrival != runlog.ArrivalClosed && isLate:
 		return fmt.Sprintf("it sent requests %.1f ms late on the mean", 1000*late), moreCores
 	}
 	return "", ""
@@ -361,11 +354,11 @@ func tooLong(delay, time float64) bool {
 
 // short says by how much the load was less than the step is named by, in a clause; empty
 // where it was not. A rate is held against when the requests arrived.
-func (d *stepData) short(s *Step) string {
-	if level := s.Concurrency; level > 0 && s.Checks.Achieved < minLoadShare*float64(level) {
-		return fmt.Sprintf("%.1f of %d %s were in flight on the mean", s.Checks.Achieved, level, d.noun())
+func (d *stepData) short() string {
+	if level := d.Concurrency; level > 0 && d.Checks.Achieved < minLoadShare*float64(level) {
+		return fmt.Sprintf("%.1f of %d %s were in flight on the mean", d.Checks.Achieved, level, d.noun())
 	}
-	if s.Concurrency > 0 || s.Arrival == runlog.ArrivalBurst || s.Overloaded() || len(d.units) == 0 {
+	if d.Concurrency > 0 || d.Arrival == runlog.ArrivalBurst || d.Overloaded() || len(d.units) == 0 {
 		return ""
 	}
 	first, last := d.units[0], d.units[len(d.units)-1]

@@ -35,11 +35,11 @@ type Kind int
 
 // The kinds.
 const (
-	Latency Kind = iota
-	FromDue      // a latency from when the request was due, the wait in this program included
-	Client       // a wait of this program's own
-	Length       // tokens
-	OfTurns      // a latency of some turns of conversations
+	Usual   Kind = iota // a latency that every table, comparison and picture of latencies has
+	FromDue             // a latency from when the request was due, the wait in this program included
+	OfTurns             // a latency of some turns of conversations
+	Length              // tokens
+	Other
 )
 
 // Measure is one distribution of [Figures]. All kinds but [Length] are in seconds.
@@ -47,8 +47,6 @@ type Measure struct {
 	Key  Key
 	Name string // in tables
 	Kind Kind
-	// Main measures are in every table, in comparisons and in the picture of latencies.
-	Main bool
 	// sample is that of a request, see there; nil for gaps, of which a request has many.
 	sample func(*request) Value
 }
@@ -56,27 +54,27 @@ type Measure struct {
 // Measures are all there are, in the order of tables.
 func Measures() []Measure {
 	return []Measure{
-		{TTFT, "TTFT", Latency, true, func(q *request) Value { return q.ttft }},
-		{TTFTFromPlanned, "TTFT from due", FromDue, false, func(q *request) Value { return fromDue(q, q.ttft) }},
-		{TTFTFirst, "TTFT, first turn", OfTurns, false, func(q *request) Value { return onlyIf(q.turn == 1, q.ttft) }},
-		{TTFTLater, "TTFT, later turns", OfTurns, false, func(q *request) Value { return onlyIf(q.turn > 1, q.ttft) }},
-		{FirstAnswer, "first answer", Latency, false, func(q *request) Value { return q.firstAnswer }},
-		{TPOT, "TPOT", Latency, true, func(q *request) Value { return q.tpot }},
-		{ITL, "ITL", Latency, true, nil},
-		{TokenITL, "ITL a token", Latency, false, nil},
-		{E2E, "E2E", Latency, true, func(q *request) Value { return q.e2e }},
-		{E2EFromPlanned, "E2E from due", FromDue, false, func(q *request) Value { return fromDue(q, q.e2e) }},
-		{Queue, "client queue", Client, false, func(q *request) Value { return Value(q.queued) }},
-		{Lateness, "client lateness", Client, false, func(q *request) Value { return Value(max(0, q.late()-q.queued)) }},
-		{Setup, "connection set-up", Client, false, func(q *request) Value { return q.setup }},
-		{PromptLength, "prompt", Length, false, func(q *request) Value { return onlyIf(q.failure == "" && q.prompt > 0, Value(q.prompt)) }},
-		{OutputLength, "output", Length, false, func(q *request) Value { return onlyIf(q.failure == "", Value(q.output)) }},
+		{TTFT, "TTFT", Usual, func(q *request) Value { return q.ttft }},
+		{TTFTFromPlanned, "TTFT from due", FromDue, func(q *request) Value { return fromDue(q, q.ttft) }},
+		{TTFTFirst, "TTFT, first turn", OfTurns, func(q *request) Value { return onlyIf(q.turn == 1, q.ttft) }},
+		{TTFTLater, "TTFT, later turns", OfTurns, func(q *request) Value { return onlyIf(q.turn > 1, q.ttft) }},
+		{FirstAnswer, "first answer", Other, func(q *request) Value { return q.firstAnswer }},
+		{TPOT, "TPOT", Usual, func(q *request) Value { return q.tpot }},
+		{ITL, "ITL", Usual, nil},
+		{TokenITL, "ITL a token", Other, nil},
+		{E2E, "E2E", Usual, func(q *request) Value { return q.e2e }},
+		{E2EFromPlanned, "E2E from due", FromDue, func(q *request) Value { return fromDue(q, q.e2e) }},
+		{Queue, "client queue", Other, func(q *request) Value { return Value(q.queued) }},
+		{Lateness, "client lateness", Other, func(q *request) Value { return Value(max(0, q.late()-q.queued)) }},
+		{Setup, "connection set-up", Other, func(q *request) Value { return q.setup }},
+		{PromptLength, "prompt", Length, func(q *request) Value { return onlyIf(q.failure == "" && q.prompt > 0, Value(q.prompt)) }},
+		{OutputLength, "output", Length, func(q *request) Value { return onlyIf(q.failure == "", Value(q.output)) }},
 	}
 }
 
-// Main are the measures that every table, comparison and picture of latencies has.
+// Main are the measures of the [Usual] kind.
 func Main() []Measure {
-	return slices.DeleteFunc(Measures(), func(m Measure) bool { return !m.Main })
+	return slices.DeleteFunc(Measures(), func(m Measure) bool { return m.Kind != Usual })
 }
 
 // ShownFor reports whether tables of a step show the measure: not without samples, nor what repeats another, as

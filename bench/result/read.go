@@ -140,9 +140,9 @@ func (a *reading) begin(s runlog.Step) error {
 	if s.Index < 0 || s.Index > maxSteps || min(s.Rate, s.Burstiness, float64(s.RampUp), float64(s.Concurrency)) < 0 {
 		return fmt.Errorf("step %d is damaged", s.Index)
 	}
-	i, found := slices.BinarySearchFunc(a.steps, s.Index, func(d *stepData, index int) int { return d.step.Index - index })
+	i, found := slices.BinarySearchFunc(a.steps, s.Index, func(d *stepData, index int) int { return d.Index - index })
 	if !found {
-		a.steps = slices.Insert(a.steps, i, &stepData{failedAs: map[openai.Reason]string{}})
+		a.steps = slices.Insert(a.steps, i, &stepData{Step: Step{FailedAs: map[openai.Reason]string{}, Checks: Checks{TokensBy: map[openai.TokenSource]int{}}}})
 	} else if first, own := a.steps[i].parts[0].step.Label(false).Short, s.Label(false).Short; first != own {
 		return fmt.Errorf("step %d is %s, and %s in the first log: %s", s.Index, own, first, advice)
 	}
@@ -162,7 +162,7 @@ func (d *stepData) checkOverlap() error {
 			shorter := min(p.sending.seconds(), q.sending.seconds())
 			if shorter > 0 && both.seconds() < minOverlap*shorter {
 				return fmt.Errorf("step %s: %s sent from %s and %s from %s, so they were not one load: put it on by --lead, or give each a report",
-					d.step.Label(false).Short, q.run.Host, q.step.Started.Format(time.DateTime), p.run.Host, p.step.Started.Format(time.DateTime))
+					d.Step.Step.Label(false).Short, q.run.Host, q.step.Started.Format(time.DateTime), p.run.Host, p.step.Started.Format(time.DateTime))
 			}
 		}
 	}

@@ -56,13 +56,11 @@ type Step struct {
 	Warnings   []string          `json:"warnings"` // one sentence each: what makes a figure doubtful, and what to do
 	// ClientLimit says how the load generator was what limited the step, Short by how much
 	// the load was less than the step is named by: clauses, empty where it was not.
-	ClientLimit string `json:"-"`
-	Short       string `json:"-"`
-	// Latencies are the E2E of each request that was sent, in the order of sending, 0 of one that failed, and
-	// Queued its wait under a bound on concurrency. Both are in seconds.
-	Latencies []float64 `json:"-"`
-	Queued    []float64 `json:"-"`
-	Timeline  Timeline  `json:"-"`
+	ClientLimit string   `json:"-"`
+	Short       string   `json:"-"`
+	Timeline    Timeline `json:"-"`
+	// SLO are Objectives of a run that is judged by them.
+	SLO []ObjectiveResult `json:"slo,omitempty"`
 }
 
 // SteadyOrWhole are the figures of the steady part where there is one, else of the whole step.
@@ -124,10 +122,11 @@ func (f *Figures) median(key Key) float64 {
 // ObjectiveResult is a figure of a step that has an objective.
 type ObjectiveResult struct {
 	openai.Objective
-	Value Value // in seconds, of failures a share
+	Value Value `json:"value"` // in seconds, of failures a share
 	// AtLeast is true where Value falls among requests that were still waiting when they ended.
-	AtLeast bool
-	Error   Value // half of the 95 % confidence interval
+	AtLeast bool  `json:"at_least,omitempty"`
+	Met     bool  `json:"met"` // Value is known, and within its limit
+	Error   Value `json:"-"`   // half of the 95 % confidence interval
 }
 
 // Excess is the figure over its limit: more than 1 is a miss. It is infinite where requests
@@ -138,9 +137,6 @@ func (r ObjectiveResult) Excess() float64 {
 	}
 	return float64(r.Value) / r.Limit
 }
-
-// Met reports whether the figure is known, and within its limit.
-func (r ObjectiveResult) Met() bool { return r.Value.Known() && r.Excess() <= 1 }
 
 // objectiveResults are the figures of a window that have objectives, and the share of failures.
 func objectiveResults(objectives []openai.Objective, f *Figures, failures *runlog.Account) []ObjectiveResult {
@@ -153,6 +149,7 @@ func objectiveResults(objectives []openai.Objective, f *Figures, failures *runlo
 		} else if p, ok := f.Of(o.Measure).At(o.Percentile); ok {
 			r.Value, r.AtLeast, r.Error = Value(p.Value), p.AtLeast, p.Error
 		}
+		r.Met = r.Excess() <= 1
 		all = append(all, r)
 	}
 	return all
@@ -188,13 +185,13 @@ func newHits(tokens, of int64) *Hits {
 
 // newCache is nil where nothing is known. Only whole blocks are possible, without a prompt's last token, which is
 // always computed. The usage of vLLM leaves out 0 hits: such prompts count too.
-func (d *stepData) newCache(s *Step) *Cache {
+func (d *stepData) newCache() *Cache {
 	run := &d.parts[0].run
 	c := Cache{BlockSize: cmp.Or(run.BlockSize, assumedBlock), BlockAssumed: run.BlockSize == 0}
 	if c.BlockAssumed && slices.ContainsFunc(d.requests, func(q request) bool { return q.cached%assumedBlock != 0 }) {
 		c.BlockSize = 1 // as llama.cpp, whose cache knows no blocks
 	}
-	if d.prefixesKnown(s) {
+	if d.prefixesKnown() {
 		tokens, prompts := 0, 0
 		for i := range d.requests {
 			q := &d.requests[i]
@@ -203,10 +200,10 @@ func (d *stepData) newCache(s *Step) *Cache {
 		}
 		c.Possible = newHits(int64(tokens), int64(prompts))
 	}
-	if d.checks.CacheKnown {
-		c.Usage = newHits(d.checks.CachedTokens, d.checks.PromptTokens)
+	if d.Checks.CacheKnown {
+		c.Usage = newHits(d.Checks.CachedTokens, d.Checks.PromptTokens)
 	}
-	if v := s.Server; v != nil && v.TTFTOurs && v.PrefixHits.Known() && v.PrefixQueries.Known() {
+	if v := d.Server; v != nil && v.TTFTOurs && v.PrefixHits.Known() && v.PrefixQueries.Known() {
 		c.Server = newHits(int64(v.PrefixHits), int64(v.PrefixQueries))
 	}
 	if c.Possible == nil && c.Served() == nil {
@@ -217,18 +214,18 @@ func (d *stepData) newCache(s *Step) *Cache {
 
 // prefixesKnown reports whether the requests have all of [runlog.Request.SharedTokens]. Of prompts that an earlier
 // step sent too, or of a file whose texts nobody counted, only a part is in it.
-func (d *stepData) prefixesKnown(s *Step) bool {
+func (d *stepData) prefixesKnown() bool {
 	run := &d.parts[0].run
 	switch kind := dataset.Kind(run.Dataset); {
 	case kind == dataset.Replay:
 		return true
 	case run.DatasetPath == "":
 		isMade := kind == dataset.MultiTurn || kind == dataset.Prefix || kind == dataset.Random
-		return isMade && (!run.ReusePrompts || d.step.Index == 0)
+		return isMade && (!run.ReusePrompts || d.Index == 0)
 	case kind == dataset.MultiTurn:
-		return s.Stop != "" && s.Dataset.SharedUnknown == 0
+		return d.Stop != "" && d.Dataset.SharedUnknown == 0
 	}
-	return run.ReusePrompts && s.Dataset.SharedUnknown == 0 &&
+	return run.ReusePrompts && d.Dataset.SharedUnknown == 0 &&
 		slices.ContainsFunc(d.requests, func(q request) bool { return q.shared > 0 })
 }
 

@@ -176,7 +176,7 @@ func (u unit) late() int64 { return max(0, u.start-u.due) }
 func (u unit) sentAt() int64 { return u.start }
 
 func (d *stepData) noun() string {
-	if d.conversations > 0 {
+	if d.Conversations > 0 {
 		return "conversations"
 	}
 	return "requests"

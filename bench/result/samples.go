@@ -82,20 +82,17 @@ type Card struct {
 	Watts       Gauge `json:"watts"`
 	Celsius     Gauge `json:"celsius"`
 	MemoryUsed  Gauge `json:"memory_used"` // bytes
-}
 
-type cardID struct{ vendor, device string }
-
-type card struct {
-	name     string
 	targets  map[string]bool // of the exporter's probes, which it serves
 	readings readings
 }
 
+type cardID struct{ vendor, device string }
+
 // cards are what accelerator_exporter showed during a step.
 type cards struct {
 	endpoint string // a host and port: the exporter's name for it among its targets
-	byID     map[cardID]*card
+	byID     map[cardID]*Card
 	targets  map[string]bool  // of the exporter's probes, of which it knows the cards
 	polled   map[string]int64 // when a vendor's cards were polled last
 }
@@ -115,7 +112,7 @@ func (c *cards) add(scraped int64, all []runlog.Series) {
 			c.targets[s.Labels["target"]] = true
 			c.card(id).targets[s.Labels["target"]] = true
 		case s.Name == "accelerator_info":
-			c.card(id).name = s.Labels["name"]
+			c.card(id).Name = s.Labels["name"]
 		default:
 			if sums[id] == nil {
 				sums[id] = map[string]float64{}
@@ -128,9 +125,9 @@ func (c *cards) add(scraped int64, all []runlog.Series) {
 	}
 }
 
-func (c *cards) card(id cardID) *card {
+func (c *cards) card(id cardID) *Card {
 	if c.byID[id] == nil {
-		c.byID[id] = &card{targets: map[string]bool{}, readings: readings{}}
+		c.byID[id] = &Card{Vendor: id.vendor, Device: id.device, targets: map[string]bool{}, readings: readings{}}
 	}
 	return c.byID[id]
 }
@@ -142,19 +139,17 @@ func (c *cards) report(w span) []Card {
 	if !c.targets[target] && len(c.targets) == 1 {
 		target = slices.Collect(maps.Keys(c.targets))[0]
 	}
-	ids := slices.SortedFunc(maps.Keys(c.byID), func(a, b cardID) int {
-		return cmp.Or(cmp.Compare(a.vendor, b.vendor),
-			cmp.Compare(len(a.device), len(b.device)), cmp.Compare(a.device, b.device))
+	cards := slices.SortedFunc(maps.Values(c.byID), func(a, b *Card) int {
+		return cmp.Or(cmp.Compare(a.Vendor, b.Vendor),
+			cmp.Compare(len(a.Device), len(b.Device)), cmp.Compare(a.Device, b.Device))
 	})
 	var all []Card
-	for _, id := range ids {
-		r := c.byID[id]
-		gauge := func(name string) Gauge { return r.readings[name].gauge(w, pollsForMean) }
-		all = append(all, Card{
-			Vendor: id.vendor, Device: id.device, Name: r.name, Serves: r.targets[target] || len(c.targets) == 0,
-			Utilization: gauge("accelerator_utilization_ratio"), Watts: gauge("accelerator_power_watts"),
-			Celsius: gauge("accelerator_temperature_celsius"), MemoryUsed: gauge("accelerator_memory_used_bytes"),
-		})
+	for _, one := range cards {
+		gauge := func(name string) Gauge { return one.readings[name].gauge(w, pollsForMean) }
+		one.Serves = one.targets[target] || len(c.targets) == 0
+		one.Utilization, one.Watts = gauge(Utilization), gauge(Watts)
+		one.Celsius, one.MemoryUsed = gauge("accelerator_temperature_celsius"), gauge("accelerator_memory_used_bytes")
+		all = append(all, *one)
 	}
 	return all
 }

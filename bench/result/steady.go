@@ -31,7 +31,7 @@ func (s *Step) Overloaded() bool { return s.NotSteady == pileUp }
 
 // steadyWindow is the part of a step without ramp and drain, or why there is none, in a clause.
 func (d *stepData) steadyWindow() (w span, why string) {
-	level, least := d.step.Concurrency, max(minSteadyRequests, d.step.Concurrency)
+	level, least := d.Concurrency, max(minSteadyRequests, d.Concurrency)
 	last := int64(math.MaxInt64) // sent by the first machine that had none left
 	for _, p := range d.parts {
 		if p.sending != (span{}) {
@@ -41,7 +41,7 @@ func (d *stepData) steadyWindow() (w span, why string) {
 	switch {
 	case len(d.requests) == 0:
 		return w, "no request was sent"
-	case d.step.Arrival == runlog.ArrivalBurst:
+	case d.Arrival == runlog.ArrivalBurst:
 		return w, "all requests were sent at once"
 	case level > 0:
 		reached, atLevel := d.curve.reached(level)
@@ -83,7 +83,7 @@ func (d *stepData) openWindow(last int64) (w span, why string) {
 		}
 	}
 	w = span{from + length, last}
-	if d.step.Arrival == runlog.ArrivalReplay {
+	if d.Arrival == runlog.ArrivalReplay {
 		return w, ""
 	}
 	const mostSpans = 1 << 16

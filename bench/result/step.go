@@ -26,20 +26,15 @@ type part struct {
 
 // stepData is what is read of one step, from the logs of all load generators.
 type stepData struct {
-	step     runlog.Step // summed over them
-	parts    []*part
-	account  runlog.Account
-	counted  int       // requests, by the load generators themselves
-	requests []request // that were sent
-	units    []unit    // that the load is made of
-	curve    curve     // of the units
-	// conversations are how many of the units are such: all or none.
-	conversations int
-	checks        Checks // those that are counted
+	Step          // what is known of it so far; of its units all are conversations or none
+	parts         []*part
+	counted       int       // requests, by the load generators themselves
+	requests      []request // that were sent
+	units         []unit    // that the load is made of
+	curve         curve     // of the units
 	counts        counts
-	failedAs      map[openai.Reason]string // see [Step.FailedAs]
-	localFailures int                      // for want of this machine's own files or ports
-	outOfFiles    bool                     // one of them was for want of file descriptors
+	localFailures int  // for want of this machine's own files or ports
+	outOfFiles    bool // one of them was for want of file descriptors
 	cards         *cards
 	server        *server
 }
@@ -47,33 +42,36 @@ type stepData struct {
 func (d *stepData) begin(run runlog.Run, s runlog.Step) *part {
 	p := &part{joined: d, run: run, step: s, conversations: map[int]int{}}
 	d.parts = append(d.parts, p)
+	if c := s.Clock; c != nil { // as far as both of two are uncertain
+		d.ClocksWithin = max(d.ClocksWithin, (2 * c.Uncertainty).Seconds())
+	}
 	if len(d.parts) == 1 {
-		d.step, d.server = s, &server{model: run.Model, values: readings{}}
-		d.cards = &cards{endpoint: openai.TargetName(run.URL), byID: map[cardID]*card{}, targets: map[string]bool{}, polled: map[string]int64{}}
+		d.Step.Step, d.server = s, &server{model: run.Model, values: readings{}}
+		d.cards = &cards{endpoint: openai.TargetName(run.URL), byID: map[cardID]*Card{}, targets: map[string]bool{}, polled: map[string]int64{}}
 		return p
 	}
 	if run.Machines == 0 { // else each has the steps of all
-		d.step.Concurrency += s.Concurrency
-		d.step.MaxConcurrency += s.MaxConcurrency
-		d.step.Rate += s.Rate
-		d.step.Requests += s.Requests
+		d.Concurrency += s.Concurrency
+		d.MaxConcurrency += s.MaxConcurrency
+		d.Rate += s.Rate
+		d.Requests += s.Requests
 	}
-	if s.Started.Before(d.step.Started) {
-		d.step.Started = s.Started
+	if s.Started.Before(d.Started) {
+		d.Started = s.Started
 	}
 	return p
 }
 
 func (p *part) request(r *runlog.Request) {
 	d := p.joined
-	d.account.Count(r.Reason())
+	d.Account.Count(r.Reason())
 	if f := r.Trace.Failure; f != nil && f.Reason != openai.ReasonCanceled {
 		if f.Local {
 			d.localFailures++
 			d.outOfFiles = d.outOfFiles || f.OutOfFiles()
 		}
-		if d.failedAs[f.Reason] == "" {
-			d.failedAs[f.Reason] = strings.TrimPrefix(strings.TrimPrefix(f.Error(), string(f.Reason)), ": ")
+		if d.FailedAs[f.Reason] == "" {
+			d.FailedAs[f.Reason] = strings.TrimPrefix(strings.TrimPrefix(f.Error(), string(f.Reason)), ": ")
 		}
 	}
 	if r.Never || r.Trace.Started.IsZero() {
@@ -89,7 +87,7 @@ func (p *part) request(r *runlog.Request) {
 	} else {
 		if q.turn > 0 {
 			p.conversations[r.Seq] = len(d.units)
-			d.conversations++
+			d.Conversations++
 		}
 		d.units = append(d.units, q.unit)
 	}
@@ -124,16 +122,9 @@ func (d *stepData) report(opts Options) Step {
 	slices.SortStableFunc(d.requests, func(a, b request) int { return cmp.Compare(a.start, b.start) })
 	slices.SortFunc(d.units, func(a, b unit) int { return cmp.Compare(a.start, b.start) })
 	d.curve = newCurve(d.units)
-	s := Step{
-		Step: d.step, Label: d.step.Label(d.conversations > 0), Conversations: d.conversations, Machines: len(d.parts), Account: d.account,
-		FailedAs: d.failedAs, Percentiles: opts.Percentiles,
-	}
-	d.addEnds(&s)
-	for _, p := range d.parts {
-		if c := p.step.Clock; c != nil { // as far as both of two are uncertain
-			s.ClocksWithin = max(s.ClocksWithin, (2 * c.Uncertainty).Seconds())
-		}
-	}
+	s := &d.Step
+	s.Label, s.Machines, s.Percentiles = s.Step.Label(s.Conversations > 0), len(d.parts), opts.Percentiles
+	d.addEnds()
 	whole := d.curve.whole()
 	window := whole
 	s.Whole = d.figures(whole, opts)
@@ -148,60 +139,52 @@ func (d *stepData) report(opts Options) Step {
 		s.Whole.PeakOutputThroughput = max(s.Whole.PeakOutputThroughput, s.Steady.PeakOutputThroughput)
 	}
 	judged := s.SteadyOrWhole()
-	failures := &s.Whole.Account // that nobody waits for the steady part of
 	if opts.isSearch {
-		failures = &judged.Account
+		s.Objectives = objectiveResults(opts.objectives, judged, &judged.Account)
+	} else { // nobody waits for the steady part of failures
+		s.SLO = objectiveResults(opts.objectives, judged, &s.Whole.Account)
+		s.Objectives = s.SLO
 	}
-	s.Objectives = objectiveResults(opts.objectives, judged, failures)
 	s.Cards = d.cards.report(whole)
 	s.Joules = s.joules()
 	s.Server = d.server.report(whole, s.Whole.Of(TTFT).Count)
-	s.Turns = newTurns(sentIn(window, d.requests), opts.computed, d.checks.CacheKnown)
-	s.Cache = d.newCache(&s)
-	s.Checks = d.newChecks(whole, window)
-	for i := range d.requests {
-		q := &d.requests[i]
-		latency := 0.0
-		if q.e2e > 0 {
-			latency = float64(q.e2e) / perSecond
-		}
-		s.Latencies = append(s.Latencies, latency)
-		s.Queued = append(s.Queued, float64(q.queued)/perSecond)
-	}
-	s.Timeline = d.timeline(&s, whole)
-	d.addWarnings(&s)
-	return s
+	s.Turns = newTurns(sentIn(window, d.requests), opts.computed, s.Checks.CacheKnown)
+	s.Cache = d.newCache()
+	d.addChecks(whole, window)
+	s.Timeline = d.timeline(whole)
+	d.addWarnings()
+	return *s
 }
 
 // addEnds fills in why the step stopped, on any machine early, and what was taken from the
 // data set. None of it is known of a step that was killed on one of them.
-func (d *stepData) addEnds(s *Step) {
+func (d *stepData) addEnds() {
 	if slices.ContainsFunc(d.parts, func(p *part) bool { return p.end == nil }) {
 		return
 	}
 	for _, p := range d.parts {
 		d.counted += p.end.Attempted
-		s.Dataset.Add(p.end.Dataset)
-		s.TurnsNotSent += p.end.TurnsNotSent
-		s.AtModelLength += p.end.AtModelLength
-		if s.Stop == "" || p.end.Stop.Early() {
-			s.Stop = p.end.Stop
+		d.Dataset.Add(p.end.Dataset)
+		d.TurnsNotSent += p.end.TurnsNotSent
+		d.AtModelLength += p.end.AtModelLength
+		if d.Stop == "" || p.end.Stop.Early() {
+			d.Stop = p.end.Stop
 		}
-		s.Account.Attempted += p.end.Unknown
-		s.Account.Unknown += p.end.Unknown
+		d.Account.Attempted += p.end.Unknown
+		d.Account.Unknown += p.end.Unknown
 		if p.end.Stop == runlog.StopLost {
-			s.Lost = append(s.Lost, p.run.Rank)
+			d.Lost = append(d.Lost, p.run.Rank)
 		}
 	}
-	if s.Lost != nil && !d.parts[0].run.AllowFewer {
-		s.Void = &Void{Reason: "a machine was lost", Ranks: s.Lost}
+	if d.Lost != nil && !d.parts[0].run.AllowFewer {
+		d.Void = &Void{Reason: "a machine was lost", Ranks: d.Lost}
 	}
 }
 
 func (d *stepData) figures(w span, opts Options) Figures {
 	f := Figures{
 		PeakConcurrency: d.curve.peak(w), Goodput: Unknown(), Good: Unknown(),
-		Distributions: distributions(sentIn(w, d.requests), opts.computed, d.step.MaxConcurrency > 0),
+		Distributions: distributions(sentIn(w, d.requests), opts.computed, d.MaxConcurrency > 0),
 	}
 	if w != (span{}) {
 		f.Window = Window{From: time.Unix(0, w.from).UTC(), To: time.Unix(0, w.to).UTC()}

@@ -14,6 +14,7 @@ type Point struct {
 	TTFT    Value
 	End     Value         // E2E, or until it failed
 	Late    Value         // how late the client itself sent it
+	Queued  Value         // its wait under a bound on concurrency
 	Lag     Value         // how late the client read what its kernel had received, at most
 	Failure openai.Reason // empty of one that succeeded
 }
@@ -34,13 +35,13 @@ type Track struct {
 }
 
 // timeline is over a window, the whole step.
-func (d *stepData) timeline(s *Step, w span) Timeline {
+func (d *stepData) timeline(w span) Timeline {
 	var t Timeline
 	for i := range d.requests {
 		q := &d.requests[i]
 		p := Point{
 			Sent: span{w.from, q.start}.seconds(), TTFT: latency(q.ttft), End: latency(q.e2e),
-			Late: Value(q.late()-q.queued) / perSecond, Lag: latency(q.lag), Failure: q.failure,
+			Late: Value(q.late()-q.queued) / perSecond, Queued: Value(q.queued) / perSecond, Lag: latency(q.lag), Failure: q.failure,
 		}
 		if q.failure != "" || !p.End.Known() {
 			p.End = Value(q.end-q.start) / perSecond
@@ -50,10 +51,10 @@ func (d *stepData) timeline(s *Step, w span) Timeline {
 	for _, gauge := range []string{Running, Waiting} {
 		t.add(w, gauge, nil, d.server.values[gauge])
 	}
-	serving := s.Serving()
+	serving := d.Serving()
 	for _, gauge := range []string{Utilization, Watts} {
 		for i, c := range serving {
-			t.add(w, gauge, &serving[i], d.cards.byID[cardID{c.Vendor, c.Device}].readings[gauge])
+			t.add(w, gauge, &serving[i], c.readings[gauge])
 		}
 	}
 	return t

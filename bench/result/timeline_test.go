@@ -19,7 +19,7 @@ func TestTimelineRequests(t *testing.T) {
 	}
 	want := []Point{
 		{Sent: 0, TTFT: 0.2, End: 0.5, Lag: Unknown()},
-		{Sent: 2, TTFT: 0.3, End: 1, Late: 0.4, Lag: 0.007},
+		{Sent: 2, TTFT: 0.3, End: 1, Late: 0.4, Queued: 0.6, Lag: 0.007},
 		{Sent: 3, TTFT: Unknown(), End: 4, Lag: Unknown(), Failure: openai.ReasonTimeoutFirstToken},
 	}
 	got := stepOf(t, Options{}, newMemlog("a").step(closed(1, 3), requests, false)).Timeline

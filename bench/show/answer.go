@@ -2,6 +2,7 @@ package show
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -105,10 +106,7 @@ func outcome(s *result.Step) string {
 	f, high := &s.Whole, slices.Max(tablePercentiles(s.Percentiles))
 	latency := func(key result.Key) string {
 		column := Pick(Columns(high), string(key)+"_"+percentileName(high))[0]
-		if text := column.text(s, f); text != unknown {
-			return fmt.Sprintf("p%g %s ms", high, text)
-		}
-		return fmt.Sprintf("p%g not known", high)
+		return fmt.Sprintf("p%g %s ms", high, column.text(s, f))
 	}
 	return fmt.Sprintf("%s (%s requests/s, %s output tokens/s, TTFT %s, TPOT %s, %s %% failed)", s.Label.Long,
 		Number.Text(f.RequestThroughput), Number.Text(f.OutputThroughput), latency(result.TTFT), latency(result.TPOT),
@@ -162,14 +160,12 @@ func objectiveTable(r *result.Report) Table {
 	}
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		for _, o := range s.Objectives {
-			if len(r.Runs[0].SLO) > 0 {
-				verdict, figure := map[bool]string{true: "met", false: "missed"}[o.Met()], "no request has one"
-				if o.Value.Known() {
-					figure = figureText(o) + " " + objectiveUnit(o.Objective).symbol
-				}
-				t.Rows = append(t.Rows, []string{s.Label.Long, objectiveText(o.Objective), figure, verdict})
+		for _, o := range s.SLO {
+			verdict, figure := map[bool]string{true: "met", false: "missed"}[o.Met], "no request has one"
+			if o.Value.Known() {
+				figure = figureText(o) + " " + objectiveUnit(o.Objective).symbol
 			}
+			t.Rows = append(t.Rows, []string{s.Label.Long, objectiveText(o.Objective), figure, verdict})
 		}
 	}
 	return t
@@ -227,11 +223,12 @@ func capacityAnswer(r *result.Report, c *capacity.Result) string {
 	} else if c.Value > 0 && (low < c.Value || c.FailedAt > 0 && high > c.FailedAt) {
 		carried += fmt.Sprintf(" (%s to %s: runs of one level do not agree)", number(low), number(high))
 	}
-	gone := map[bool]string{true: ", since the server did not answer any more"}[c.Gone]
+	isGone := errors.Is(c.Ended, capacity.ErrGone)
+	gone := map[bool]string{true: ", since the server did not answer any more"}[isGone]
 	switch {
-	case c.Refused != "":
-		return "What the server carries is not known: it refuses the requests: " + Clean(c.Refused)
-	case c.Value == 0 && c.Gone:
+	case errors.Is(c.Ended, capacity.ErrRefused):
+		return "What the server carries is not known: " + Clean(c.Ended.Error())
+	case c.Value == 0 && isGone:
 		return "What the server carries is not known: it did not answer any more"
 	case c.Value == 0 && void != nil:
 		return fmt.Sprintf("What the server carries is not known: %s could not be judged (%s)", carried, why)
@@ -280,12 +277,9 @@ func missText(s *result.Step) string {
 		return fmt.Sprintf("the rate, %s (%s a second completed)", text, number(s.Whole.RequestThroughput))
 	}
 	unit := objectiveUnit(most.Objective)
-	value, limit := unit.scaled(float64(most.Value)), number(unit.scaled(most.Limit))
-	switch {
-	case most.Measure == openai.Failures:
-		return fmt.Sprintf("failures (%.4g %%, at most %s %%)", value, limit)
-	case most.AtLeast:
-		return fmt.Sprintf("%s (> %.4g %s of %s)", most.Label(), value, unit.symbol, limit)
+	text := fmt.Sprintf("%.4g %s of %s", unit.scaled(float64(most.Value)), unit.symbol, number(unit.scaled(most.Limit)))
+	if most.AtLeast {
+		text = "> " + text
 	}
-	return fmt.Sprintf("%s (%.4g %s of %s)", most.Label(), value, unit.symbol, limit)
+	return fmt.Sprintf("%s (%s)", most.Label(), text)
 }

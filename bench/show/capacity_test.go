@@ -42,7 +42,7 @@ func TestCapacityAnswer(t *testing.T) {
 		"carries 64 users; 100 miss TPOT p90 (250.1 ms of 250); 1.14": func(r *result.Report) {
 			tpot(r, 4, 0.2501, 0)
 		},
-		"carries none: 1 user missed failures (20 %, at most 1 %)": func(r *result.Report) {
+		"carries none: 1 user missed failures (20 % of 1)": func(r *result.Report) {
 			r.Steps, r.Runs[0].Capacity.From = r.Steps[:1], 1
 			r.Steps[0].Concurrency = 1
 			r.Steps[0].Objectives[2].Value = 0.2
@@ -58,7 +58,7 @@ func TestCapacityAnswer(t *testing.T) {
 		"What the server carries is not known: no level was measured to its end": func(r *result.Report) {
 			r.Steps[0].Stop = runlog.StopInterrupted
 		},
-		"What the server carries is not known: it refuses the requests: status 400: max_tokens=5000 cannot be greater than 2048": func(r *result.Report) {
+		"What the server carries is not known: the server refuses the requests: status 400: max_tokens=5000 cannot be greater than 2048": func(r *result.Report) {
 			s := &r.Steps[0]
 			s.Account = runlog.Account{Attempted: 20, Failed: map[openai.Reason]int{openai.ReasonHTTP4xx: 20}}
 			s.FailedAs = map[openai.Reason]string{openai.ReasonHTTP4xx: "status 400: max_tokens=5000 cannot be greater than 2048"}

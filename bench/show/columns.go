@@ -25,7 +25,6 @@ var (
 	Share          = Unit{Base: "ratio", symbol: "%", scale: 100}
 	Milliseconds   = Unit{Base: "s", symbol: "ms", scale: 1000}
 	Seconds        = Unit{Base: "s", symbol: "s"}
-	startRate      = Unit{Base: "1/s", symbol: "/s"}
 	RequestRate    = Unit{Base: "req/s", symbol: "req/s"}
 	TokenRate      = Unit{Base: "tok/s", symbol: "tok/s"}
 	JoulesPerToken = Unit{Base: "J", symbol: "J/token"}
@@ -59,20 +58,16 @@ type Column struct {
 	Compared       bool // by a comparison of runs
 	HigherIsBetter bool
 	// One of these is set: estimate is the figure of a window with what is known of its error.
-	ofStep   func(*result.Step) float64
-	ofWindow func(*result.Figures) float64
+	value    func(*result.Step, *result.Figures) float64
 	estimate func(*result.Figures) result.Percentile
 }
 
 // Value is the figure of a step, or of a window of it; NaN where it is not known.
 func (c Column) Value(s *result.Step, window *result.Figures) float64 {
-	switch {
-	case c.ofStep != nil:
-		return c.ofStep(s)
-	case c.estimate != nil:
+	if c.estimate != nil {
 		return c.estimate(window).Value
 	}
-	return c.ofWindow(window)
+	return c.value(s, window)
 }
 
 // Title is the head with its unit: "TTFT p99 (ms)".
@@ -132,37 +127,45 @@ func Pick(columns []Column, keys ...string) []Column {
 }
 
 var requestColumns = []Column{
-	{Key: "attempted", Head: "requests", Unit: Count, ofStep: func(s *result.Step) float64 { return float64(s.Account.Attempted) }},
-	{Key: "failure_ratio", Head: "failures", Unit: Share, Compared: true, ofStep: func(s *result.Step) float64 { return s.Account.FailureRatio() }},
-	{Key: "joules_per_output_token", Head: "energy", Unit: JoulesPerToken, Compared: true, ofStep: func(s *result.Step) float64 { return float64(s.JoulesPerToken()) }},
+	{Key: "attempted", Head: "requests", Unit: Count, value: func(s *result.Step, _ *result.Figures) float64 { return float64(s.Account.Attempted) }},
+	{Key: "failure_ratio", Head: "failures", Unit: Share, Compared: true, value: func(s *result.Step, _ *result.Figures) float64 { return s.Account.FailureRatio() }},
+	{Key: "joules_per_output_token", Head: "energy", Unit: JoulesPerToken, Compared: true, value: func(s *result.Step, _ *result.Figures) float64 { return float64(s.JoulesPerToken()) }},
 }
 
 var checkColumns = []Column{
-	{Key: "achieved_concurrency", Head: "in flight, steady mean", ofStep: func(s *result.Step) float64 { return s.Checks.Achieved }},
-	{Key: "achieved_rate", Head: "rate achieved", Unit: startRate, ofStep: func(s *result.Step) float64 { return s.Checks.AchievedRate }},
-	{Key: "client_lag", Head: "client lag mean", Unit: Milliseconds, ofStep: func(s *result.Step) float64 { return nonZero(s.Checks.ClientLag) }},
-	{Key: "client_lag_max", Head: "client lag max", Unit: Milliseconds, ofStep: func(s *result.Step) float64 { return nonZero(s.Checks.MostLag) }},
-	{Key: "kernel_clock_ratio", Head: "kernel time stamps", Unit: Share, ofStep: func(s *result.Step) float64 { return s.Checks.KernelClock }},
-	{Key: "client_cpu_cores", Head: "client CPU cores", ofStep: func(s *result.Step) float64 { return nonZero(s.Checks.ClientCPU) }},
-	{Key: "resent", Head: "sent again", Unit: Count, ofStep: func(s *result.Step) float64 { return nonZero(float64(s.Checks.Resent)) }},
-	{Key: "tokens_without_chunk", Head: "tokens without a chunk", Unit: Share, ofStep: func(s *result.Step) float64 { return nonZero(s.Checks.TokensWithoutChunk) }},
-	{Key: "prompt_asked", Head: "made prompt, asked for", Unit: Tokens, ofStep: func(s *result.Step) float64 { return perPrompt(s, s.Checks.Prompts.AimedTokens) }},
-	{Key: "prompt_template", Head: "made prompt, added by the server", Unit: Tokens, ofStep: func(s *result.Step) float64 { return nonZero(float64(s.Checks.Prompts.TemplateTokens)) }},
-	{Key: "prompt_counted", Head: "made prompt, counted", Unit: Tokens, ofStep: func(s *result.Step) float64 { return perPrompt(s, s.Checks.Prompts.CountedTokens) }},
-	{Key: "skipped_records", Head: "skipped records", Unit: Count, ofStep: func(s *result.Step) float64 { return nonZero(float64(s.Dataset.Skipped + s.Dataset.TooLong)) }},
+	{Key: "achieved_concurrency", Head: "in flight, steady mean", value: func(s *result.Step, _ *result.Figures) float64 { return s.Checks.Achieved }},
+	{Key: "achieved_rate", Head: "rate achieved (/s)", value: func(s *result.Step, _ *result.Figures) float64 { return s.Checks.AchievedRate }},
+	{Key: "client_lag", Head: "client lag mean", Unit: Milliseconds, value: func(s *result.Step, _ *result.Figures) float64 { return nonZero(s.Checks.ClientLag) }},
+	{Key: "client_lag_max", Head: "client lag max", Unit: Milliseconds, value: func(s *result.Step, _ *result.Figures) float64 { return nonZero(s.Checks.MostLag) }},
+	{Key: "kernel_clock_ratio", Head: "kernel time stamps", Unit: Share, value: func(s *result.Step, _ *result.Figures) float64 { return s.Checks.KernelClock }},
+	{Key: "client_cpu_cores", Head: "client CPU cores", value: func(s *result.Step, _ *result.Figures) float64 { return nonZero(s.Checks.ClientCPU) }},
+	{Key: "resent", Head: "sent again", Unit: Count, value: func(s *result.Step, _ *result.Figures) float64 { return nonZero(float64(s.Checks.Resent)) }},
+	{Key: "tokens_without_chunk", Head: "tokens without a chunk", Unit: Share, value: func(s *result.Step, _ *result.Figures) float64 { return nonZero(s.Checks.TokensWithoutChunk) }},
+	{Key: "prompt_asked", Head: "made prompt, asked for", Unit: Tokens, value: func(s *result.Step, _ *result.Figures) float64 {
+		return float64(s.Checks.Prompts.AimedTokens) / float64(s.Checks.Prompts.Counted)
+	}},
+	{Key: "prompt_template", Head: "made prompt, added by the server", Unit: Tokens, value: func(s *result.Step, _ *result.Figures) float64 {
+		return nonZero(float64(s.Checks.Prompts.TemplateTokens))
+	}},
+	{Key: "prompt_counted", Head: "made prompt, counted", Unit: Tokens, value: func(s *result.Step, _ *result.Figures) float64 {
+		return float64(s.Checks.Prompts.CountedTokens) / float64(s.Checks.Prompts.Counted)
+	}},
+	{Key: "skipped_records", Head: "skipped records", Unit: Count, value: func(s *result.Step, _ *result.Figures) float64 {
+		return nonZero(float64(s.Dataset.Skipped + s.Dataset.TooLong))
+	}},
 }
 
 var rateColumns = []Column{
-	{Key: "duration", Head: "duration", Unit: Seconds, ofWindow: func(f *result.Figures) float64 { return f.Window.Duration().Seconds() }},
-	{Key: "request_throughput", Head: "requests", Unit: RequestRate, Compared: true, HigherIsBetter: true, ofWindow: func(f *result.Figures) float64 { return f.RequestThroughput }},
-	{Key: "goodput", Head: "good requests", Unit: RequestRate, Compared: true, HigherIsBetter: true, ofWindow: func(f *result.Figures) float64 { return float64(f.Goodput) }},
-	{Key: "good_ratio", Head: "good", Unit: Share, ofWindow: func(f *result.Figures) float64 { return float64(f.GoodRatio()) }},
-	{Key: "prompt_tokens", Head: "prompt tokens", Unit: Count, ofWindow: func(f *result.Figures) float64 { return float64(f.PromptTokens) }},
-	{Key: "output_tokens", Head: "output tokens", Unit: Count, ofWindow: func(f *result.Figures) float64 { return float64(f.OutputTokens) }},
-	{Key: "output_throughput", Head: "output", Unit: TokenRate, Compared: true, HigherIsBetter: true, ofWindow: func(f *result.Figures) float64 { return f.OutputThroughput }},
-	{Key: "total_throughput", Head: "prompt and output", Unit: TokenRate, ofWindow: func(f *result.Figures) float64 { return f.TotalThroughput }},
-	{Key: "peak_output_throughput", Head: "peak output", Unit: TokenRate, ofWindow: func(f *result.Figures) float64 { return f.PeakOutputThroughput }},
-	{Key: "peak_concurrency", Head: "most in flight", Unit: Count, ofWindow: func(f *result.Figures) float64 { return float64(f.PeakConcurrency) }},
+	{Key: "duration", Head: "duration", Unit: Seconds, value: func(_ *result.Step, f *result.Figures) float64 { return f.Window.Duration().Seconds() }},
+	{Key: "request_throughput", Head: "requests", Unit: RequestRate, Compared: true, HigherIsBetter: true, value: func(_ *result.Step, f *result.Figures) float64 { return f.RequestThroughput }},
+	{Key: "goodput", Head: "good requests", Unit: RequestRate, Compared: true, HigherIsBetter: true, value: func(_ *result.Step, f *result.Figures) float64 { return float64(f.Goodput) }},
+	{Key: "good_ratio", Head: "good", Unit: Share, value: func(_ *result.Step, f *result.Figures) float64 { return float64(f.GoodRatio()) }},
+	{Key: "prompt_tokens", Head: "prompt tokens", Unit: Count, value: func(_ *result.Step, f *result.Figures) float64 { return float64(f.PromptTokens) }},
+	{Key: "output_tokens", Head: "output tokens", Unit: Count, value: func(_ *result.Step, f *result.Figures) float64 { return float64(f.OutputTokens) }},
+	{Key: "output_throughput", Head: "output", Unit: TokenRate, Compared: true, HigherIsBetter: true, value: func(_ *result.Step, f *result.Figures) float64 { return f.OutputThroughput }},
+	{Key: "total_throughput", Head: "prompt and output", Unit: TokenRate, value: func(_ *result.Step, f *result.Figures) float64 { return f.TotalThroughput }},
+	{Key: "peak_output_throughput", Head: "peak output", Unit: TokenRate, value: func(_ *result.Step, f *result.Figures) float64 { return f.PeakOutputThroughput }},
+	{Key: "peak_concurrency", Head: "most in flight", Unit: Count, value: func(_ *result.Step, f *result.Figures) float64 { return float64(f.PeakConcurrency) }},
 }
 
 // measureColumns are the figures of a measure: the number of samples, the mean, the percentiles and the maximum.
@@ -202,7 +205,7 @@ func measureColumns(m result.Measure, percentiles []float64) []Column {
 			}
 			return q
 		})
-		c.Compared = m.Main || m.Kind == result.OfTurns
+		c.Compared = m.Kind == result.Usual || m.Kind == result.OfTurns
 		columns = append(columns, c)
 	}
 	return append(columns, column("max", unit, func(d result.Distribution) result.Percentile {
@@ -218,11 +221,6 @@ func nonZero(v float64) float64 {
 		return math.NaN()
 	}
 	return v
-}
-
-// perPrompt is a mean over the prompts made of words, NaN without any.
-func perPrompt(s *result.Step, tokens int64) float64 {
-	return float64(tokens) / float64(s.Checks.Prompts.Counted)
 }
 
 // measured is a gauge whose figures are NaN where it has no samples.

@@ -156,7 +156,13 @@ func VLLMResult(w io.Writer, r *result.Report, s *result.Step, metrics []string)
 	}
 	object["date"], object["label"], object["num_prompts"] = s.Started.Format(vllmDate), nil, expected(s)
 	object["rtfx"] = 0.0 // of audio, which is not measured
-	object["latencies"], object["queue_times"] = s.Latencies, s.Queued
+	latencies, queued := make([]float64, len(s.Timeline.Requests)), make([]float64, len(s.Timeline.Requests))
+	for i, p := range s.Timeline.Requests {
+		if queued[i] = float64(p.Queued); p.Failure == "" {
+			latencies[i] = float64(p.End)
+		}
+	}
+	object["latencies"], object["queue_times"] = latencies, queued
 	if object["burstiness"] = settingOr(s.Burstiness, 1.0); s.Arrival == runlog.ArrivalConstant {
 		object["burstiness"] = "inf"
 	}
@@ -164,7 +170,7 @@ func VLLMResult(w io.Writer, r *result.Report, s *result.Step, metrics []string)
 	object["model_id"], object["tokenizer_id"] = cmp.Or(run.ModelPath, run.Model), cmp.Or(run.ModelPath, run.Model)
 	object["x"] = map[string]any{
 		"program": "accelbench", "version": run.Version, "schema": jsonSchema, "complete": r.Complete,
-		"runs": r.Runs, "metadata": run.Metadata, "step": newJSONStep(s, len(r.Runs[0].SLO) > 0),
+		"runs": r.Runs, "metadata": run.Metadata, "step": newJSONStep(s),
 	}
 	for _, v := range vllmStatistics(s, metrics) {
 		object[v.key] = v.millis
@@ -174,10 +180,7 @@ func VLLMResult(w io.Writer, r *result.Report, s *result.Step, metrics []string)
 
 // vllmBackend is the backend's name as given, or the one that vLLM has for the API.
 func vllmBackend(run *runlog.Run) string {
-	if run.Backend == "" && run.API == openai.Completions {
-		return "openai"
-	}
-	return cmp.Or(run.Backend, "openai-chat")
+	return cmp.Or(run.Backend, map[openai.API]string{openai.Completions: "openai"}[run.API], "openai-chat")
 }
 
 // EvalscopeFileName is evalscope-perf's {model}_{dataset}_p{P}.txt, P being the users and a path its file up to a dot.
@@ -209,14 +212,10 @@ const evalscopeSummary = `Benchmarking summary:
 func (l *lines) evalscope(s *result.Step) {
 	f, a := &s.Whole, &s.Account
 	ttft, itl, e2e := f.Of(result.TTFT), f.Of(result.ITL), f.Of(result.E2E)
-	packageLatency := itl.Mean
-	if itl.Count == 0 {
-		packageLatency = ttft.Mean
-	}
 	succeeded := float64(max(1, a.Succeeded))
 	l.line(evalscopeSummary, f.Window.Duration().Seconds(), expected(s), bound(&s.Step), a.Attempted, a.Succeeded, a.Failures(),
 		f.RequestThroughput, e2e.Mean, f.OutputThroughput, ttft.Mean, float64(f.PromptTokens)/succeeded, float64(f.OutputTokens)/succeeded,
-		f.Of(result.TPOT).Mean, float64(itl.Count+ttft.Count)/float64(max(1, ttft.Count)), packageLatency)
+		f.Of(result.TPOT).Mean, float64(itl.Count+ttft.Count)/float64(max(1, ttft.Count)), cmp.Or(itl.Mean, ttft.Mean))
 
 	percentiles := func(name string, d result.Distribution) {
 		l.line(" Percentile of %s: ", name)

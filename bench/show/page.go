@@ -10,12 +10,10 @@ import (
 	"html/template"
 	"io"
 	"math"
-	"strconv"
 
 	"github.com/kballard/go-shellquote"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/capacity"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -80,8 +78,6 @@ type line struct {
 	Values numbers `json:"values"`
 	Low    numbers `json:"low,omitempty"`
 	High   numbers `json:"high,omitempty"`
-
-	instants numbers // that At is made from
 }
 
 type mark struct {
@@ -89,26 +85,16 @@ type mark struct {
 	Value float64 `json:"value"`
 }
 
-// numbers have two decimals in JSON, three digits of less than 1, and null where nothing is known.
+// numbers have three decimals in JSON, of milliseconds a microsecond, and null where nothing is known.
 type numbers []float64
 
 // MarshalJSON implements [json.Marshaler].
 func (n numbers) MarshalJSON() ([]byte, error) {
-	text := []byte{'['}
+	all := make([]result.Value, len(n))
 	for i, v := range n {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		switch {
-		case math.IsNaN(v) || math.IsInf(v, 0):
-			text = append(text, "null"...)
-		case math.Abs(v) < 1:
-			text = strconv.AppendFloat(text, v, 'g', 3, 64)
-		default:
-			text = strconv.AppendFloat(text, math.Round(v*100)/100, 'f', -1, 64)
-		}
+		all[i] = result.Value(math.Round(v*1000) / 1000)
 	}
-	return append(text, ']'), nil
+	return json.Marshal(all)
 }
 
 // Page writes a report as one HTML file that needs no network and no other file, and without scripts lacks its charts.
@@ -118,10 +104,13 @@ func Page(w io.Writer, r *result.Report) error {
 	v := pageView{
 		Style: template.CSS(uPlotStyle), Script: template.JS(script), Digest: base64.StdEncoding.EncodeToString(digest[:]),
 		Title: Clean("Load test of " + r.Runs[0].Model), Headings: headings(r), Good: r.Objectives.String(),
-		Answer: Answer(r), Warnings: warnings(r), Charts: []charts{overLoad(r)},
+		Answer: Answer(r), Warnings: warnings(r), Charts: []charts{{}},
 		Tables: withRows(
 			levelTable(r), objectiveTable(r), summaryTable(r), sweepTable(r, "Steady part", func(s *result.Step) *result.Figures { return s.Steady }, windowKeys(r)), failureTable(r),
 		),
+	}
+	if over := overLoad(r); len(over.X) > 1 {
+		v.Charts[0] = over
 	}
 	for i := range r.Runs {
 		v.Commands = append(v.Commands, Clean(shellquote.Join(r.Runs[i].Command...)))
@@ -163,24 +152,11 @@ type jsonStep struct {
 	result.Step
 	FailureRatio float64      `json:"failure_ratio"`
 	PerToken     result.Value `json:"joules_per_output_token"`
-	SLO          []jsonSLO    `json:"slo,omitempty"` // of a run that is judged by objectives
 }
 
-type jsonSLO struct {
-	openai.Objective
-	Value   result.Value `json:"value"`
-	AtLeast bool         `json:"at_least,omitempty"` // it falls among those who still waited
-	Met     bool         `json:"met"`
-}
-
-func newJSONStep(s *result.Step, isJudged bool) jsonStep {
+func newJSONStep(s *result.Step) jsonStep {
 	j := jsonStep{Step: *s, FailureRatio: s.Account.FailureRatio(), PerToken: s.JoulesPerToken()}
 	j.Cards, j.Warnings = append([]result.Card{}, s.Cards...), append([]string{}, s.Warnings...)
-	for _, o := range s.Objectives {
-		if isJudged {
-			j.SLO = append(j.SLO, jsonSLO{o.Objective, o.Value, o.AtLeast, o.Met()})
-		}
-	}
 	return j
 }
 
@@ -193,7 +169,7 @@ func JSON(w io.Writer, r *result.Report) error {
 		Steps: make([]jsonStep, len(r.Steps)), NotRun: append([]string{}, r.NotRun...),
 	}
 	for i := range r.Steps {
-		j.Steps[i] = newJSONStep(&r.Steps[i], len(r.Runs[0].SLO) > 0)
+		j.Steps[i] = newJSONStep(&r.Steps[i])
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

@@ -2,11 +2,9 @@ package show_test
 
 import (
 	"bytes"
-	"encoding/xml"
 	"image/png"
 	"io"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,69 +98,19 @@ func TestPageIsClosed(t *testing.T) {
 	}
 }
 
-// texts are those drawn in the pictures.
-func texts(t *testing.T, r *result.Report) []string {
-	t.Helper()
-	var all []string
-	for _, p := range show.Pictures(r) {
-		svg, err := p.SVG()
-		noError(t, err)
-		var drawn struct {
-			Texts []string `xml:"g>text"`
-		}
-		noError(t, xml.Unmarshal(svg, &drawn))
-		all = append(all, drawn.Texts...)
-	}
-	return all
-}
-
-func TestPictures(t *testing.T) {
-	atLeast, unknown := searchedSweep(), searchedSweep()
-	atLeast.Runs[0].Capacity.Precision = 0.05 // other levels were to come
-	unknown.Steps[0].Stop = runlog.StopInterrupted
-	rates := measuredSweep() // the last at an infinite one
-	for i := range 7 {
-		rates.Steps[i].Step = runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: float64(i + 1)}
-		rates.Steps[i].Label = rates.Steps[i].Step.Label(false)
-	}
-	rates.Steps[7].Concurrency = 1000_000
-	for name, tt := range map[string]struct {
-		report      *result.Report
-		want, never []string
-	}{
-		"a search":   {searchedSweep(), []string{"requests (req/s)", "failures", "TTFT p50", "E2E p99", "TPOT p90 <250 ms", "carries 64"}, nil},
-		"at least":   {atLeast, []string{"carries at least 64"}, []string{"carries 64"}},
-		"no answer":  {unknown, []string{"TPOT p90 <250 ms"}, []string{"carries 0"}},
-		"a sweep":    {measuredSweep(), []string{"TTFT p50", "E2E p99", "load (users)"}, []string{"carries 64", "TPOT p90 <250 ms"}},
-		"rates":      {rates, []string{"load (requests/s)"}, []string{"500000"}},
-		"no samples": {&result.Report{Runs: make([]runlog.Run, 1), Steps: []result.Step{nothing()}}, []string{"TTFT (ms)"}, []string{"TTFT p50"}},
-	} {
-		got := texts(t, tt.report)
-		for _, want := range tt.want {
-			if !slices.Contains(got, want) {
-				t.Errorf("%s: no %q", name, want)
-			}
-		}
-		for _, other := range tt.never {
-			if slices.Contains(got, other) {
-				t.Errorf("%s: %q is drawn", name, other)
-			}
-		}
-	}
-}
-
-func TestPNG(t *testing.T) {
-	draw := func() []byte {
+func TestPicture(t *testing.T) {
+	draw := func(r *result.Report) []byte {
 		var b bytes.Buffer
-		noError(t, show.Pictures(measuredSweep())[1].WritePNG(&b))
+		noError(t, show.Picture(&b, r))
 		return b.Bytes()
 	}
-	first := draw()
+	draw(&result.Report{Runs: make([]runlog.Run, 1), Steps: []result.Step{nothing()}})
+	first := draw(measuredSweep())
 	img, err := png.DecodeConfig(bytes.NewReader(first))
 	if err != nil || img.Width != 1800 || img.Height != 900 {
 		t.Errorf("%d × %d pixels, %v", img.Width, img.Height, err)
 	}
-	if diff := cmp.Diff(first, draw()); diff != "" {
+	if diff := cmp.Diff(first, draw(measuredSweep())); diff != "" {
 		t.Error("the same report gives another picture")
 	}
 }

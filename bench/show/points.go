@@ -5,16 +5,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
 
-// A browser has to bear what is drawn, and whoever sends the file.
-const (
-	maxPoints  = 20_000 // requests of a page
-	maxSamples = 1000   // of each gauge of a step
-)
+// maxPoints is how many requests a page draws: a browser has to bear it, and whoever sends the file.
+const maxPoints = 20_000
 
 // overTime draws a step's requests in the order of sending, at most so many, and what server and cards did meanwhile.
 func overTime(r *result.Report, s *result.Step, most int) charts {
@@ -26,13 +22,6 @@ func overTime(r *result.Report, s *result.Step, most int) charts {
 	if s.Steady != nil {
 		begin, steady := s.Whole.Window.From, s.Steady.Window
 		all.Steady = numbers{steady.From.Sub(begin).Seconds(), steady.To.Sub(begin).Seconds()}
-	}
-	samples := 0
-	for _, t := range s.Timeline.Tracks {
-		samples = max(samples, len(t.At))
-	}
-	if samples > maxSamples {
-		all.Note = strings.TrimSpace(fmt.Sprintf("%s Of the samples of server and cards one in %d is drawn.", note, 1+(samples-1)/maxSamples))
 	}
 	late, lag := line{Name: "sent late", Form: "dot"}, line{Name: "read late, at most", Form: "dot"}
 	for _, p := range requests {
@@ -47,8 +36,8 @@ func overTime(r *result.Report, s *result.Step, most int) charts {
 		return p.TTFT
 	}
 	all.Charts = []chart{
-		{Title: "TTFT (ms)", Lines: byOutcome(requests, "TTFT", ttft), Limits: limits(r, "ttft")},
-		{Title: "E2E (ms)", Lines: byOutcome(requests, "E2E", func(p result.Point) result.Value { return p.End }), Limits: limits(r, "e2el")},
+		{Title: "TTFT (ms)", Lines: byOutcome(requests, "TTFT", ttft), Limits: limits(r, "ttft", Milliseconds)},
+		{Title: "E2E (ms)", Lines: byOutcome(requests, "E2E", func(p result.Point) result.Value { return p.End }), Limits: limits(r, "e2el", Milliseconds)},
 		{Title: "load generator (ms)", Lines: []line{late, lag}},
 	}
 	for _, c := range []chart{
@@ -83,74 +72,49 @@ func byOutcome(requests []result.Point, name string, latency func(result.Point) 
 	return all
 }
 
-// sampled draws gauges over the instants at which any of them was sampled, of many samples one in so many.
+// sampled draws gauges over the instants at which any of them was sampled.
 func sampled(title string, tracks []result.Track, unit Unit, gauges ...string) chart {
 	c := chart{Title: title}
+	tracks = slices.DeleteFunc(slices.Clone(tracks), func(t result.Track) bool { return !slices.Contains(gauges, t.Gauge) })
 	for _, t := range tracks {
-		if !slices.Contains(gauges, t.Gauge) {
-			continue
-		}
+		c.X = append(c.X, t.At...)
+	}
+	slices.Sort(c.X)
+	c.X = slices.Compact(c.X)
+	for _, t := range tracks {
 		l := line{Name: map[string]string{result.Running: "running", result.Waiting: "waiting"}[t.Gauge]}
 		if t.Card != nil {
 			l.Name = Clean(t.Card.Vendor + " " + t.Card.Device)
 		}
-		for i := 0; i < len(t.At); i += 1 + (len(t.At)-1)/maxSamples {
-			l.instants, l.Values = append(l.instants, t.At[i]), append(l.Values, unit.scaled(t.Values[i]))
-		}
-		c.Lines, c.X = append(c.Lines, l), append(c.X, l.instants...)
-	}
-	slices.Sort(c.X)
-	c.X = slices.Compact(c.X)
-	for i := range c.Lines {
-		l := &c.Lines[i]
-		for _, at := range l.instants {
+		for i, at := range t.At {
 			k, _ := slices.BinarySearch(c.X, at)
-			l.At = append(l.At, k)
+			l.At, l.Values = append(l.At, k), append(l.Values, unit.scaled(t.Values[i]))
 		}
-		if len(l.At) == len(c.X) { // one for each
-			l.At = nil
-		}
+		c.Lines = append(c.Lines, l)
 	}
 	return c
 }
 
-// thinned are at most so many of the points, with a sentence on what was left out. Of each run of requests that
-// succeeded the first, the latest and the slowest stay, so that no stall is lost, and all that failed unless they are the half.
+// thinned are at most so many of the points, or the notable ones of all, with a sentence on what was left out.
 func thinned(all []result.Point, most int) ([]result.Point, string) {
-	if len(all) <= most {
+	kept, length := all, 1
+	for len(kept) > most && length < len(all) {
+		length += 1 + length/8
+		kept = notable(all, length)
+	}
+	if length == 1 {
 		return all, ""
 	}
-	var failed, others, kept []result.Point
-	for _, p := range all {
-		if p.Failure == "" {
-			others = append(others, p)
-		} else {
-			failed = append(failed, p)
-		}
-	}
-	ofFailed, ofOthers := 1+2*len(failed)/most, 2
-	for i := 0; i < len(failed); i += ofFailed {
-		kept = append(kept, failed[i])
-	}
-	drawn := notable(others, ofOthers)
-	for len(kept)+len(drawn) > most {
-		ofOthers += 1 + ofOthers/8
-		drawn = notable(others, ofOthers)
-	}
-	kept = append(kept, drawn...)
-	slices.SortStableFunc(kept, func(a, b result.Point) int { return cmp.Compare(a.Sent, b.Sent) })
-	share := "all"
-	if ofFailed > 1 {
-		share = fmt.Sprintf("one in %d", ofFailed)
-	}
-	return kept, fmt.Sprintf("%d of %d requests are drawn: %s of those that failed, and of each %d others in a row the first, the one sent latest, the slowest first token and the slowest end.",
-		len(kept), len(all), share, ofOthers)
+	return kept, fmt.Sprintf("%d of %d requests are drawn: of each %d in a row the first, the first that failed for each reason, the one sent latest, the slowest first token and the slowest end.",
+		len(kept), len(all), length)
 }
 
-// notable are the first, the one sent latest and the slowest of each run of so many.
+// notable are of each run of so many the first of each outcome, the one sent latest and the slowest, so that no kind of
+// failure and no stall is lost.
 func notable(all []result.Point, length int) []result.Point {
 	var kept []result.Point
 	for run := range slices.Chunk(all, length) {
+		var stay []int
 		late, ttft, end := 0, 0, 0
 		for i, p := range run {
 			if p.Late > run[late].Late {
@@ -162,8 +126,11 @@ func notable(all []result.Point, length int) []result.Point {
 			if p.End > run[end].End {
 				end = i
 			}
+			if !slices.ContainsFunc(run[:i], func(q result.Point) bool { return q.Failure == p.Failure }) {
+				stay = append(stay, i)
+			}
 		}
-		stay := []int{0, late, ttft, end}
+		stay = append(stay, late, ttft, end)
 		slices.Sort(stay)
 		for _, i := range slices.Compact(stay) {
 			kept = append(kept, run[i])

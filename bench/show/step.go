@@ -94,17 +94,9 @@ func columnRows(s *result.Step, columns []Column, windows ...*result.Figures) []
 	return rows
 }
 
-// steadyOrWhole names the window of [result.Step.SteadyOrWhole].
-func steadyOrWhole(s *result.Step) string {
-	if s.Steady == nil {
-		return "whole step"
-	}
-	return "steady part"
-}
-
 // latencyTable has a row for each measure that has samples, with errors: "104 ± 3".
 func latencyTable(s *result.Step) Table {
-	t := Table{Caption: "Latencies, " + steadyOrWhole(s), Head: []string{"", "samples", "mean"}}
+	t := Table{Caption: "Latencies, steady part where there is one", Head: []string{"", "samples", "mean"}}
 	percentiles := tablePercentiles(s.Percentiles)
 	for _, p := range percentiles {
 		t.Head = append(t.Head, percentileName(p))
@@ -137,7 +129,7 @@ func turnTable(s *result.Step) Table {
 	}
 	latencies := Pick(Columns(percentiles...), append(keys, "tpot_mean")...)
 	t := Table{
-		Caption: "Turns, " + steadyOrWhole(s),
+		Caption: "Turns, steady part where there is one",
 		Head:    append([]string{"turn", "requests", "prompt (tokens)", "new (tokens)", "cached (tokens)"}, titles(latencies)...),
 	}
 	for _, turn := range s.Turns {

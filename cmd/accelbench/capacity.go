@@ -135,7 +135,6 @@ func (s *capacityFlags) find(ctx context.Context) (int, error) {
 		return exitUsage, usage(errors.New("--allow-fewer: the levels of a search need all machines"))
 	}
 	cfg.Run.Capacity, cfg.Steps = &s.search, nil
-	var searchErr error // why the search cannot go on, which the report says too
 	search := func(ctx context.Context, cfg load.Config, watchers ...load.Watcher) (load.Result, error) {
 		session, err := load.Open(ctx, cfg, watchers...)
 		if err != nil {
@@ -143,20 +142,19 @@ func (s *capacityFlags) find(ctx context.Context) (int, error) {
 		}
 		finder := capacity.Finder{Search: &s.search, Most: most, Put: session.Step, Progress: s.progress}
 		err = finder.Run(ctx)
-		if errors.Is(err, capacity.ErrRefused) || errors.Is(err, capacity.ErrGone) {
-			searchErr, err = err, nil
-		}
 		ended, closing := session.Close()
 		return ended, cmp.Or(err, closing)
 	}
 	r, code, err := s.putAndReport(ctx, cfg, search, s.saveResults)
-	isNone := r != nil && capacity.FromReport(r).Value == 0
-	switch {
-	case errors.Is(searchErr, capacity.ErrRefused) && isNone:
-		return exitNothing, searchErr
-	case searchErr != nil && (code == exitMeasured || code == exitFailures):
-		return exitFailures, searchErr
-	case code == exitMeasured && err == nil && isNone:
+	if r == nil {
+		return code, err
+	}
+	switch c := capacity.FromReport(r); {
+	case errors.Is(c.Ended, capacity.ErrRefused) && c.Value == 0:
+		return exitNothing, c.Ended
+	case c.Ended != nil && (code == exitMeasured || code == exitFailures):
+		return exitFailures, c.Ended
+	case code == exitMeasured && err == nil && c.Value == 0:
 		return exitNothing, nil
 	}
 	return code, err

@@ -120,9 +120,8 @@ func writeReport(folder string, r *result.Report, stderr io.Writer) error {
 	files := map[string]func(io.Writer) error{
 		"report.json": func(w io.Writer) error { return show.JSON(w, r) },
 		"report.html": func(w io.Writer) error { return show.Page(w, r) },
-	}
-	for _, p := range show.Pictures(r) {
-		files[p.FileName] = p.WritePNG
+
+		show.PictureName: func(w io.Writer) error { return show.Picture(w, r) },
 	}
 	for name, write := range files {
 		if err := writeFile(filepath.Join(folder, name), false, write); err != nil {

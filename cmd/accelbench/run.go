@@ -309,6 +309,5 @@ func (s *runFlags) saveEvalscope(r *result.Report) error {
 		}
 		fmt.Fprintf(s.stderr, "accelbench: evalscope's summary is in %s\n", name)
 	}
-	overview := show.Pictures(r)[0]
-	return writeFile(overview.FileName, false, overview.WritePNG)
+	return writeFile(show.PictureName, false, func(w io.Writer) error { return show.Picture(w, r) })
 }
