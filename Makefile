@@ -53,8 +53,7 @@ test-deploy: ## Test dashboards, rules, units, image, compose files and chart: n
 e2e: build $(PROMETHEUS) ## Run the programs as a user would, and the alerts with Prometheus and Alertmanager.
 	$(GO) test -race -count=1 -timeout 30m -tags e2e -run '^TestEndToEnd$$' ./cmd/...
 	GOGC=400 $(GO) test -count=1 -timeout 30m -tags e2e -run '^TestAFault|^TestSimulation$$' ./cmd/accelerator_exporter -seeds 20
-	$(GO) test -C deploy -count=1 -timeout 30m -tags e2e -run '^TestEndToEnd$$' ./e2e
-	$(GO) test -C deploy -count=1 -timeout 30m -tags e2e -run '^TestEndToEnd$$' ./dist
+	$(GO) test -C deploy -count=1 -timeout 30m -tags e2e -run '^TestEndToEnd$$' ./e2e ./dist
 
 .PHONY: e2e-soak
 e2e-soak: ## Let everything around the exporter misbehave for SOAK (10m), with real tools and servers, and look at what it holds.
@@ -142,6 +141,10 @@ bench-truth: ## Measure the error of the measurement against a server that knows
 .PHONY: oracle
 oracle: ## Compare accelbench and vLLM's own tool with a real vLLM in the folder ORACLE (deploy/oracle/setup.sh FOLDER); takes minutes.
 	$(GO) test -tags e2e,oracle -count=1 -timeout 1h -v -run '^TestOracle$$' ./cmd/accelbench -oracle $(abspath $(ORACLE))
+
+.PHONY: bench-peers
+bench-peers: ## Compare accelbench's errors with those of vLLM's tool and of its port to Rust in the folder ORACLE, as far as it has them; takes 20 minutes.
+	$(GO) test -tags peers -count=1 -timeout 2h -v -run '^TestPeers$$' ./bench/openai -peers $(abspath $(ORACLE))
 
 .PHONY: bench-capacity
 bench-capacity: ## Ask accelbench capacity for answers that are known; takes 45 minutes.

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -55,6 +56,7 @@ type truthRow struct {
 	chunks, lost     int
 	joined           int             // gaps lost in one read, each above 1 ms
 	ttft, itl, lags  []time.Duration // errors without sign, and lags; sorted
+	beyond           []time.Duration // of the TTFT, what lies outside of the time that the server's write took
 	elapsed, cpu     time.Duration
 	load             string
 	failed, misClock int
@@ -108,7 +110,7 @@ func (c truthCase) run(b *testing.B) *truthRow {
 		}
 		wg.Go(func() {
 			for j := range c.rounds {
-				traces[i*c.rounds+j] = client.Stream(b.Context(), Request{Model: "pace", Prompt: "go", MaxTokens: c.tokens, Timeout: 5 * time.Minute, IdleTimeout: 30 * time.Second})
+				traces[i*c.rounds+j] = client.Stream(b.Context(), Request{Model: "pace", Prompt: "go", MaxTokens: c.tokens, MaxCompletionTokens: true, Timeout: 5 * time.Minute, IdleTimeout: 30 * time.Second})
 			}
 		})
 	}
@@ -120,9 +122,9 @@ func (c truthCase) run(b *testing.B) *truthRow {
 	return row
 }
 
-func (row *truthRow) compare(traces []*Trace, truth map[string][]int64) {
+func (row *truthRow) compare(traces []*Trace, truth map[string]answer) {
 	for _, t := range traces {
-		want := truth[t.RequestID]
+		want := truth[t.RequestID].Chunks
 		row.chunks += len(t.Chunks)
 		if t.Failure != nil || want == nil {
 			row.failed++
@@ -137,15 +139,18 @@ func (row *truthRow) compare(traces []*Trace, truth map[string][]int64) {
 			continue
 		}
 		ttft, _ := TTFT(t)
-		row.ttft = append(row.ttft, (ttft - time.Duration(want[0]-t.Started.UnixNano())).Abs())
+		first := t.Started.Add(ttft).UnixNano()
+		row.ttft = append(row.ttft, time.Duration(first-want[0].Before).Abs())
+		row.beyond = append(row.beyond, time.Duration(max(want[0].Before-first, first-want[0].After, 0)))
 		for i, itl := range ITLs(t) {
-			if itl == 0 && want[i+1]-want[i] > int64(time.Millisecond) {
+			truth := time.Duration(want[i+1].Before - want[i].Before)
+			if itl == 0 && truth > time.Millisecond {
 				row.joined++
 			}
-			row.itl = append(row.itl, (itl - time.Duration(want[i+1]-want[i])).Abs())
+			row.itl = append(row.itl, (itl - truth).Abs())
 		}
 	}
-	for _, s := range [][]time.Duration{row.ttft, row.itl, row.lags} {
+	for _, s := range [][]time.Duration{row.ttft, row.beyond, row.itl, row.lags} {
 		slices.Sort(s)
 	}
 }
@@ -160,7 +165,7 @@ func TestPaceProcess(t *testing.T) {
 	if err != nil {
 		t.Skip("for BenchmarkTruth")
 	}
-	web := httptest.NewServer(&paced{gap: gap, truth: map[string][]int64{}})
+	web := httptest.NewServer(&paced{first: gap, spread: gap, gap: gap, truth: map[string]answer{}})
 	defer web.Close()
 	fmt.Println("address", web.URL)
 	_, _ = io.Copy(io.Discard, os.Stdin)
@@ -189,11 +194,19 @@ func startPace(b *testing.B, gap time.Duration) string {
 
 // paced writes one chunk a gap to every stream, on a schedule fixed when the request comes.
 type paced struct {
-	gap     time.Duration
-	streams atomic.Uint64 // until now
+	first, spread time.Duration // to the first chunk, and by how much that may differ
+	gap           time.Duration
+	streams       atomic.Uint64 // until now
+	came          func()        // is called when the first request has come, nil for nothing
 
 	mu    sync.Mutex
-	truth map[string][]int64 // when each chunk was written, in Unix nanoseconds taken right before, by request
+	truth map[string]answer // by request
+}
+
+// answer is when a request came and when each of its chunks was written, in Unix nanoseconds.
+type answer struct {
+	Came   int64
+	Chunks []struct{ Before, After int64 }
 }
 
 func (p *paced) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -203,31 +216,39 @@ func (p *paced) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(p.truth)
 		return
 	}
-	_, part := math.Modf(float64(p.streams.Add(1)) * math.Phi) // spreads those that start together over a gap
-	due := time.Now().Add(p.gap + time.Duration(part*float64(p.gap)))
+	n := p.streams.Add(1)
+	id := cmp.Or(r.Header.Get("X-Request-Id"), fmt.Sprint(n))
+	if n == 1 && p.came != nil {
+		p.came()
+	}
+	_, part := math.Modf(float64(n) * math.Phi) // spreads those that start together
+	came := time.Now()
+	due := came.Add(p.first + time.Duration(part*float64(p.spread)))
 	var asked struct {
-		Tokens int `json:"max_tokens"`
+		Tokens int `json:"max_completion_tokens"`
 	}
 	_ = json.NewDecoder(r.Body).Decode(&asked)
 	w.Header().Set("Content-Type", "text/event-stream")
-	var written []int64
-	write := func(choice string) {
-		written = append(written, time.Now().UnixNano())
-		_, _ = fmt.Fprintf(w, `data: {"id":"chatcmpl-pace","object":"chat.completion.chunk","created":1700000000,"model":"pace","choices":[{"index":0,%s}]}`+"\n\n", choice)
-		_ = http.NewResponseController(w).Flush()
-	}
-	for i := range asked.Tokens {
+	a := answer{came.UnixNano(), make([]struct{ Before, After int64 }, asked.Tokens)}
+	word, finish := id+" ", "null"
+	for i := range a.Chunks {
+		if i == asked.Tokens-1 {
+			finish = `"length"` // with the last token, as vLLM does
+		}
 		time.Sleep(time.Until(due.Add(time.Duration(i) * p.gap)))
-		write(`"delta":{"content":"word "},"finish_reason":null`)
+		a.Chunks[i].Before = time.Now().UnixNano()
+		_, _ = fmt.Fprintf(w, `data: {"id":"chatcmpl-pace","object":"chat.completion.chunk","created":1700000000,"model":"pace","choices":[{"index":0,"delta":{"content":%q},"finish_reason":%s}]}`+"\n\n", word, finish)
+		_ = http.NewResponseController(w).Flush()
+		a.Chunks[i].After = time.Now().UnixNano()
+		word = "word "
 	}
 	p.mu.Lock() // before the end, so that a client that saw it can ask
-	p.truth[r.Header.Get("X-Request-Id")] = written
+	p.truth[id] = a
 	p.mu.Unlock()
-	write(`"delta":{},"finish_reason":"length"`)
 	_, _ = io.WriteString(w, "data: [DONE]\n\n")
 }
 
-func readTruth(b *testing.B, base string) (all map[string][]int64) {
+func readTruth(b *testing.B, base string) (all map[string]answer) {
 	resp, err := http.Get(base + "/truth")
 	noError(b, err)
 	defer http.DefaultClient.CloseIdleConnections()
@@ -246,12 +267,12 @@ func cpuTime() time.Duration {
 func printTruth(w io.Writer, rows []*truthRow) {
 	fmt.Fprintf(w, "\n%d cores, %s\n", runtime.NumCPU(), runtime.Version())
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "\t\t\t\t\tTTFT error\t\tITL error\t\tclient lag\t\tCPU a\tlost\tjoined\tfailed\tload\t")
-	fmt.Fprintln(t, "streams\tgap\tstart\tclock\tchunks/s\tp50\tp99\tp50\tp99\tp50\tp99\tchunk\tchunks\tgaps\trequests\taverage\t")
+	fmt.Fprintln(t, "\t\t\t\t\tTTFT error\t\tbeyond the write\tITL error\t\tclient lag\t\tCPU a\tlost\tjoined\tfailed\tload\t")
+	fmt.Fprintln(t, "streams\tgap\tstart\tclock\tchunks/s\tp50\tp99\tp99\tp50\tp99\tp50\tp99\tchunk\tchunks\tgaps\trequests\taverage\t")
 	for _, r := range rows {
-		fmt.Fprintf(t, "%d\t%v\t%s\t%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%.1f µs\t%d\t%d\t%d\t%s\t\n",
+		fmt.Fprintf(t, "%d\t%v\t%s\t%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.1f µs\t%d\t%d\t%d\t%s\t\n",
 			r.streams, r.gap, r.start(), r.clock(), float64(r.chunks)/r.elapsed.Seconds(),
-			microseconds(r.ttft, 0.5), microseconds(r.ttft, 0.99), microseconds(r.itl, 0.5), microseconds(r.itl, 0.99),
+			microseconds(r.ttft, 0.5), microseconds(r.ttft, 0.99), microseconds(r.beyond, 0.99), microseconds(r.itl, 0.5), microseconds(r.itl, 0.99),
 			microseconds(r.lags, 0.5), microseconds(r.lags, 0.99),
 			float64(r.cpu.Nanoseconds())/1e3/float64(max(1, r.chunks)), r.lost, r.joined, r.failed, r.load)
 		if r.misClock > 0 {
