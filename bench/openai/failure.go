@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -13,7 +15,7 @@ import (
 // Reason is the class of a failed request. The set is closed, so a reason can be a label value.
 type Reason string
 
-// The reasons, in the order of [Reasons].
+// The reasons.
 const (
 	ReasonDNS               Reason = "dns"                 // the host name did not resolve
 	ReasonConnect           Reason = "connect"             // refused, reset or closed before a response; or the request could not be sent at all
@@ -32,13 +34,8 @@ const (
 	ReasonCanceled          Reason = "canceled"            // the caller withdrew the request
 )
 
-// Reasons returns every reason, in a stable order.
-func Reasons() []Reason {
-	return []Reason{
-		ReasonDNS, ReasonConnect, ReasonTLS, ReasonTimeoutFirstToken, ReasonTimeout, ReasonStalled, ReasonHTTP4xx, ReasonHTTP429,
-		ReasonHTTP5xx, ReasonStreamError, ReasonProtocol, ReasonTruncated, ReasonEmpty, ReasonDegenerate, ReasonCanceled,
-	}
-}
+// Reasons returns every reason, in alphabetical order.
+func Reasons() []Reason { return slices.Sorted(maps.Keys(reasonWords)) }
 
 var reasonWords = map[Reason]string{
 	ReasonDNS:               "the host name did not resolve",
