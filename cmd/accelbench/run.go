@@ -64,9 +64,7 @@ func (s *runFlags) register(c *kingpin.CmdClause, levels func(*kingpin.CmdClause
 	s.out.register(c, &s.cfg)
 	s.render.register(c)
 	s.team.register(c)
-	for _, h := range vllmFlags {
-		h.register(c, &s.ignored)
-	}
+	vllmFlags.register(c, &s.ignored)
 }
 
 // putter puts a load on, step by step: [load.Run], [load.Follow] as another machine says, or a search.
