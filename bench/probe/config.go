@@ -59,16 +59,6 @@ type SLO struct {
 	RequestDuration    model.Duration `yaml:"request_duration"`
 }
 
-// Defaults of a Spec.
-const (
-	DefaultInterval    = 30 * time.Second
-	DefaultTimeout     = 120 * time.Second
-	DefaultIdleTimeout = 30 * time.Second
-	DefaultMaxTokens   = 64
-
-	defaultUnhealthyAfter, defaultHealthyAfter = 3, 1
-)
-
 // DefaultPrompt asks for an answer of some length in a few tokens.
 const DefaultPrompt = "You are answering a health check of a language model service. " +
 	"In a few plain sentences, describe how a letter travels from one town to another, step by step, " +
@@ -83,13 +73,13 @@ const (
 // DefaultSpec returns a Spec with every default set.
 func DefaultSpec() Spec {
 	return Spec{
-		Interval:    model.Duration(DefaultInterval),
-		Timeout:     model.Duration(DefaultTimeout),
-		IdleTimeout: model.Duration(DefaultIdleTimeout),
-		MaxTokens:   DefaultMaxTokens,
-
-		UnhealthyAfter: defaultUnhealthyAfter, HealthyAfter: defaultHealthyAfter,
-		HTTP: config.DefaultHTTPClientConfig,
+		Interval:       model.Duration(30 * time.Second),
+		Timeout:        model.Duration(2 * time.Minute),
+		IdleTimeout:    model.Duration(30 * time.Second),
+		MaxTokens:      64,
+		UnhealthyAfter: 3,
+		HealthyAfter:   1,
+		HTTP:           config.DefaultHTTPClientConfig,
 	}
 }
 
@@ -209,14 +199,8 @@ type File struct {
 }
 
 // At is an error of a target of the file, with its place.
-func (f File) At(t Target, err error) error { return withPlace(f.path, f.lines[t.Name()], err) }
-
-// withPlace is an error with its place in the file; line is 0 where there is none.
-func withPlace(path string, line int, err error) error {
-	if line == 0 {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return fmt.Errorf("%s:%d: %w", path, line, err)
+func (f File) At(t Target, err error) error {
+	return fmt.Errorf("%s:%d: %w", f.path, f.lines[t.Name()], err)
 }
 
 // readBounded reads a file of at most [maxFileBytes].
@@ -236,32 +220,37 @@ func ReadFile(path string) (File, error) {
 		return File{}, fmt.Errorf("reading the configuration: %w", err)
 	}
 	var written struct {
-		Probes []entry `yaml:"probes"`
+		Probes []Spec `yaml:"probes"`
+	}
+	var nodes struct {
+		Probes []yaml.Node `yaml:"probes"`
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
 	err = decoder.Decode(&written)
+	_ = yaml.Unmarshal(text, &nodes) // which fails where that does
 	switch {
 	case errors.Is(err, io.EOF), err == nil && written.Probes == nil:
-		return File{}, withPlace(path, 1, errors.New("probes: is missing, such as probes: [{url: http://127.0.0.1:8000}]"))
+		return File{}, fmt.Errorf("%s:1: probes: is missing, such as probes: [{url: http://127.0.0.1:8000}]", path)
 	case err != nil:
-		return File{}, yamlError(path, err)
+		return File{}, yamlError(path, err, nodes.Probes)
 	}
 	file := File{path: path, lines: map[string]int{}}
 	var all []error
-	for _, e := range written.Probes {
-		t, wrong := e.spec.Validate(filepath.Dir(path))
+	for i, spec := range written.Probes {
+		line := nodes.Probes[i].Line
+		t, wrong := spec.Validate(filepath.Dir(path))
 		if first := file.lines[t.Name()]; first > 0 && len(wrong) == 0 {
 			wrong = []error{fmt.Errorf("name: two probes are named %.40q, the first in line %d: give each its own", t.Name(), first)}
 		}
 		for _, err := range wrong {
-			all = append(all, withPlace(path, e.line, err))
+			all = append(all, fmt.Errorf("%s:%d: %w", path, line, err))
 		}
 		if len(wrong) > 0 {
 			continue
 		}
 		file.Targets = append(file.Targets, t)
-		file.lines[t.Name()] = e.line
+		file.lines[t.Name()] = line
 		for _, err := range t.CheckFiles() {
 			file.Unreadable = append(file.Unreadable, file.At(t, err))
 		}
@@ -269,48 +258,34 @@ func ReadFile(path string) (File, error) {
 	return file, errors.Join(all...)
 }
 
-type entry struct {
-	spec Spec
-	line int // the first, 0 for a probe without a field
-}
+type plainSpec Spec
 
 // UnmarshalYAML implements yaml's interface that keeps the decoder strict. What is not written has its default.
-func (e *entry) UnmarshalYAML(unmarshal func(any) error) error {
-	type plain Spec
-	var fields map[string]yaml.Node
-	if err := unmarshal(&fields); err != nil {
-		return err
-	}
-	e.spec = DefaultSpec()
-	for _, value := range fields {
-		if e.line == 0 || value.Line < e.line {
-			e.line = value.Line
-		}
-	}
-	err := unmarshal((*plain)(&e.spec))
-	if err == nil || errors.As(err, new(*yaml.TypeError)) {
-		return err
-	}
-	// What judges itself as it is read, such as a duration, knows neither field nor line.
-	wrong := new(yaml.TypeError)
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		key, value := &yaml.Node{Kind: yaml.ScalarNode, Value: name}, fields[name]
-		alone := yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{key, &value}}
-		if err := alone.Decode(new(plain)); err != nil {
-			wrong.Errors = append(wrong.Errors, fmt.Sprintf("line %d: %s: %v", value.Line, name, err))
-		}
-	}
-	return wrong
+func (s *Spec) UnmarshalYAML(unmarshal func(any) error) error {
+	*s = DefaultSpec()
+	return unmarshal((*plainSpec)(s))
 }
 
 var quotedInYAML = regexp.MustCompile("(?s)`.*`|\".*\"|'.*'")
 
 // yamlError is an error of the YAML library, a line for each mistake, without the values
-// that it quotes and the types of this program.
-func yamlError(path string, err error) error {
-	texts := []string{err.Error()}
+// that it quotes and the types of this program. What judges itself as it is read, such as a duration, knows neither
+// field nor line: it is looked for among the probes.
+func yamlError(path string, err error, probes []yaml.Node) error {
+	var texts []string
 	if typed, ok := errors.AsType[*yaml.TypeError](err); ok {
-		texts = typed.Errors
+		texts, probes = typed.Errors, nil
+	}
+	for _, probe := range probes {
+		for field := range slices.Chunk(probe.Content, 2) {
+			alone := yaml.Node{Kind: yaml.MappingNode, Content: field}
+			if err := alone.Decode(new(plainSpec)); err != nil {
+				texts = append(texts, fmt.Sprintf("line %d: %s: %v", field[1].Line, field[0].Value, err))
+			}
+		}
+	}
+	if texts == nil {
+		texts = []string{err.Error()}
 	}
 	var all []error
 	for _, text := range texts {
