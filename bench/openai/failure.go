@@ -69,8 +69,8 @@ type Failure struct {
 	// credentials that were sent. It may be empty.
 	Detail string `json:"detail,omitempty"`
 	Local  bool   `json:"local,omitempty"` // this machine had no file descriptor, port or memory left
-	// Unsent is true when the request never left this program: a file could not be read, no
-	// OAuth2 token was issued, or the request contradicts itself. Reason is connect.
+	// Unsent is true when the request never left this program: a file could not be read, or no
+	// OAuth2 token was issued. Reason is connect.
 	Unsent bool `json:"unsent,omitempty"`
 }
 

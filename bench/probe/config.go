@@ -83,26 +83,14 @@ func DefaultSpec() Spec {
 	}
 }
 
-// Target is a Spec that was found good.
+// Target is a Spec that was found good, with all that it leaves out.
 type Target struct {
-	spec   Spec
-	base   *url.URL
+	Spec
+	Base   *url.URL       // of the endpoint; it holds no secret
 	prompt string         // "" for random words
 	expect *regexp.Regexp // nil for none
 	extra  map[string]json.RawMessage
 }
-
-// Name is the label "target".
-func (t Target) Name() string { return t.spec.Name }
-
-// URL is the endpoint's base; it holds no secret.
-func (t Target) URL() *url.URL { return t.base }
-
-// API is the one that is probed.
-func (t Target) API() openai.API { return t.spec.API }
-
-// Devices are the cards configured to serve the target, by vendor.
-func (t Target) Devices() map[string][]string { return t.spec.Devices }
 
 // Validate returns the target that a Spec describes, with file names taken from dir, or all that is wrong with it, each
 // as "field: what". It makes the file names in what s.HTTP points to relative to dir, so it is called once for a Spec.
@@ -134,7 +122,7 @@ func (s Spec) Validate(dir string) (Target, []error) {
 		t.prompt = DefaultPrompt
 	}
 	t.readAnswerChecks(&s, refuse)
-	if t.spec, t.base = s, base; len(wrong) == 0 {
+	if t.Spec, t.Base = s, base; len(wrong) == 0 {
 		_, err = t.client(nil)
 		refuse(err != nil, "http: %w", err)
 	}
@@ -143,7 +131,7 @@ func (s Spec) Validate(dir string) (Target, []error) {
 
 // client makes the target's HTTP client, with connections of dial, nil for TCP; it fails for want of a TLS file.
 func (t Target) client(dial config.DialContextFunc) (*openai.Client, error) {
-	return openai.NewClient(openai.Config{BaseURL: t.base.String(), HTTP: t.spec.HTTP, UserAgent: "accelerator_exporter", Dial: dial})
+	return openai.NewClient(openai.Config{BaseURL: t.Base.String(), HTTP: t.HTTP, UserAgent: "accelerator_exporter", Dial: dial})
 }
 
 func (s *Spec) check(refuse func(bad bool, format string, args ...any)) {
@@ -163,7 +151,7 @@ func (s *Spec) check(refuse func(bad bool, format string, args ...any)) {
 // CheckFiles returns which files with credentials cannot be read now: they are read for each request, and may come.
 func (t Target) CheckFiles() []error {
 	var files []string
-	h := t.spec.HTTP
+	h := t.HTTP
 	if h.Authorization != nil {
 		files = append(files, h.Authorization.CredentialsFile)
 	}
@@ -200,7 +188,7 @@ type File struct {
 
 // At is an error of a target of the file, with its place.
 func (f File) At(t Target, err error) error {
-	return fmt.Errorf("%s:%d: %w", f.path, f.lines[t.Name()], err)
+	return fmt.Errorf("%s:%d: %w", f.path, f.lines[t.Name], err)
 }
 
 // readBounded reads a file of at most [maxFileBytes].
@@ -240,8 +228,8 @@ func ReadFile(path string) (File, error) {
 	for i, spec := range written.Probes {
 		line := nodes.Probes[i].Line
 		t, wrong := spec.Validate(filepath.Dir(path))
-		if first := file.lines[t.Name()]; first > 0 && len(wrong) == 0 {
-			wrong = []error{fmt.Errorf("name: two probes are named %.40q, the first in line %d: give each its own", t.Name(), first)}
+		if first := file.lines[t.Name]; first > 0 && len(wrong) == 0 {
+			wrong = []error{fmt.Errorf("name: two probes are named %.40q, the first in line %d: give each its own", t.Name, first)}
 		}
 		for _, err := range wrong {
 			all = append(all, fmt.Errorf("%s:%d: %w", path, line, err))
@@ -250,7 +238,7 @@ func ReadFile(path string) (File, error) {
 			continue
 		}
 		file.Targets = append(file.Targets, t)
-		file.lines[t.Name()] = line
+		file.lines[t.Name] = line
 		for _, err := range t.CheckFiles() {
 			file.Unreadable = append(file.Unreadable, file.At(t, err))
 		}

@@ -38,27 +38,27 @@ func newMetrics() *metrics {
 // open makes the series of a target at 0, so that every reason is there before it first
 // happens. Of one whose model is not known these are the counters of attempts.
 func (m *metrics) open(t Target, model string) {
-	m.skipped.WithLabelValues(t.Name(), model)
-	m.OpenCounts(t.Name(), model)
+	m.skipped.WithLabelValues(t.Name, model)
+	m.OpenCounts(t.Name, model)
 	if model == "" {
 		return
 	}
-	m.Open(t.Name(), model)
+	m.Open(t.Name, model)
 	for _, o := range t.objectives() {
-		m.violations.WithLabelValues(t.Name(), model, string(o.Measure))
+		m.violations.WithLabelValues(t.Name, model, string(o.Measure))
 	}
-	if t.spec.ExpectSame {
-		m.answerChanges.WithLabelValues(t.Name(), model)
+	if t.ExpectSame {
+		m.answerChanges.WithLabelValues(t.Name, model)
 	}
 	for phase := range phases(openai.Phases{}) {
-		m.phases.WithLabelValues(t.Name(), model, phase)
+		m.phases.WithLabelValues(t.Name, model, phase)
 	}
-	m.inFlight.WithLabelValues(t.Name(), model)
+	m.inFlight.WithLabelValues(t.Name, model)
 }
 
 // observe counts one finished request under the label of its model.
 func (m *metrics) observe(t Target, model string, tr *openai.Trace) {
-	name := t.Name()
+	name := t.Name
 	m.Count(tr.Failure, name, model)
 	m.Observe(tr, name, model)
 	if tr.Failure == nil {
@@ -81,12 +81,12 @@ func (m *metrics) observe(t Target, model string, tr *openai.Trace) {
 // leave this machine, which is no failure of the server and no success.
 func (m *metrics) observeUntraced(t Target, model string, f *openai.Failure) {
 	m.open(t, model)
-	m.success.WithLabelValues(t.Name(), model).Set(0)
+	m.success.WithLabelValues(t.Name, model).Set(0)
 	if unsent(f) {
-		m.skipped.WithLabelValues(t.Name(), model).Inc()
+		m.skipped.WithLabelValues(t.Name, model).Inc()
 		return
 	}
-	m.Count(f, t.Name(), model)
+	m.Count(f, t.Name, model)
 }
 
 // Buckets hold vLLM's own boundaries (vllm/v1/metrics/buckets.py), so that its histograms and

@@ -105,7 +105,7 @@ func TestRequest(t *testing.T) {
 
 func TestOffset(t *testing.T) {
 	offset := func(name string, interval time.Duration) time.Duration {
-		return (&loop{target: Target{spec: Spec{Name: name, Interval: model.Duration(interval)}}}).offset()
+		return (&loop{target: Target{Spec: Spec{Name: name, Interval: model.Duration(interval)}}}).offset()
 	}
 	// A restart, or an update of this program, must not move the probes.
 	for name, want := range map[string]time.Duration{

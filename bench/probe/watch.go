@@ -45,7 +45,7 @@ func (l *loop) watch(ctx context.Context, r *openai.Request) (end func() (hasCou
 // look judges the target by its server's counters, and reports whether there are any. Two looks are half an interval
 // apart at least: a step of the engine may take its time.
 func (l *loop) look(ctx context.Context) bool {
-	if v := &l.verdict; v.looks > 0 && time.Since(v.last.at) < time.Duration(l.target.spec.Interval)/2 {
+	if v := &l.verdict; v.looks > 0 && time.Since(v.last.at) < time.Duration(l.target.Interval)/2 {
 		return true
 	}
 	now := look{at: time.Now(), tokens: map[string]float64{}}
