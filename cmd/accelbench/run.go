@@ -127,7 +127,7 @@ func (s *runFlags) config() (cfg load.Config, err error) {
 	if run.URL, run.API, err = s.endpoint.address(run.Backend); err != nil {
 		return cfg, usage(err)
 	}
-	if err := s.data.complete(&cfg.Dataset, run.BlockSize); err != nil {
+	if err := s.data.complete(&cfg.Dataset); err != nil {
 		return cfg, err
 	}
 	cfg.Dataset.API = run.API
