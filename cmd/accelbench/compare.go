@@ -16,7 +16,6 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/compare"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/placement"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -234,7 +233,7 @@ func (s *compareFlags) sides(ctx context.Context) (sides []compare.PlannedSide, 
 			Server: runlog.Server{Command: strings.Join(b.Prefix, " "), Binding: b.Meaning, Recommended: b.Recommended},
 		})
 	}
-	printNotes(s.stderr, placement.Judge(machine).Remarks) // also with --quiet: a side may be killed
+	printNotes(s.stderr, machine.Judge().Remarks) // also with --quiet: a side may be killed
 	return sides, nil
 }
 
