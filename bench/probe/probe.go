@@ -127,24 +127,14 @@ func (p *Prober) sorted() []*loop {
 	return slices.SortedFunc(maps.Values(p.loops), byName)
 }
 
-// Targets returns the present targets, by name.
-func (p *Prober) Targets() []Target {
-	targets := []Target{}
-	for _, l := range p.sorted() {
-		targets = append(targets, l.target)
-	}
-	return targets
-}
-
 // Status is the state of one target.
 type Status struct {
-	Target, URL, Model string // the model is "" while it is not known
-	API                openai.API
-	Interval           time.Duration
-	Last, LastSuccess  Outcome // zero before there was one
-	State              State
-	Since              time.Time // of State
-	Detail             string    // what State rests on, in a clause
+	Target
+	Model             string  // learned or configured, "" while it is not known
+	Last, LastSuccess Outcome // zero before there was one
+	State             State
+	Since             time.Time // of State
+	Detail            string    // what State rests on, in a clause
 }
 
 // Statuses returns the state of every target, by name.
@@ -153,8 +143,7 @@ func (p *Prober) Statuses() []Status {
 	for _, l := range p.sorted() {
 		l.mu.Lock()
 		all = append(all, Status{
-			Target: l.target.Name, URL: l.target.Base.String(), API: l.target.API, Model: l.model,
-			Interval: time.Duration(l.target.Interval), Last: l.last, LastSuccess: l.lastSuccess,
+			Target: l.target, Model: l.model, Last: l.last, LastSuccess: l.lastSuccess,
 			State: l.verdict.state, Since: l.verdict.since, Detail: l.verdict.detail(time.Now(), l.last, l.lastSuccess),
 		})
 		l.mu.Unlock()

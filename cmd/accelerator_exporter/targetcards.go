@@ -78,7 +78,7 @@ func (t *targetCards) run(ctx context.Context, interval time.Duration) {
 }
 
 func (t *targetCards) update(ctx context.Context) {
-	targets := t.prober.Targets()
+	targets := t.prober.Statuses()
 	ports := t.localPorts(ctx, targets)
 	var byPort map[int]process.Server
 	if len(ports) > 0 {
@@ -137,7 +137,7 @@ func (t *targetCards) cardsOf(server process.Server, byPort map[int]process.Serv
 }
 
 // localPorts are the ports, by target, of those on this machine whose cards are not configured.
-func (t *targetCards) localPorts(ctx context.Context, targets []probe.Target) map[string]int {
+func (t *targetCards) localPorts(ctx context.Context, targets []probe.Status) map[string]int {
 	var hosts []string
 	for _, target := range targets {
 		if target.Devices == nil {

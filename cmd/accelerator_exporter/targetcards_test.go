@@ -38,7 +38,7 @@ func TestOneNameOfAnEndpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ports := newTargetCards(collector.Options{}, nil, nil).localPorts(t.Context(), []probe.Target{target})
+		ports := newTargetCards(collector.Options{}, nil, nil).localPorts(t.Context(), []probe.Status{{Target: target}})
 		if got := strconv.Itoa(ports[target.Name]); got != port {
 			t.Errorf("cards of %s: port %s, want %s", url, got, port)
 		}
