@@ -100,9 +100,6 @@ func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 	if r.CheckAnswer && t.Failure == nil {
 		t.Broken = Degenerate(cmp.Or(t.Answer, t.Reasoning))
 	}
-	if !r.KeepAnswer {
-		t.Answer, t.Reasoning = "", ""
-	}
 	return t
 }
 

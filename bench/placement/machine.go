@@ -218,13 +218,8 @@ func (m *Machine) places() (numbers []int) {
 
 // oneNode reports whether there is one node only to run on.
 func (m *Machine) oneNode() bool {
-	withCPUs := 0
-	for _, n := range m.Nodes {
-		if len(n.cpus) > 0 {
-			withCPUs++
-		}
-	}
-	return len(m.Nodes) == 1 || withCPUs == 1
+	withCPUs := slices.DeleteFunc(slices.Clone(m.Nodes), func(n *Node) bool { return len(n.cpus) == 0 })
+	return len(m.Nodes) == 1 || len(withCPUs) == 1
 }
 
 // nodesOfCards are the places that cards are attached to; the error says why they are not known.

@@ -154,11 +154,11 @@ func TestSides(t *testing.T) {
 		}
 		var all []string
 		for _, s := range sides {
-			line := s.Name + ": " + s.Meaning
+			line := s.Name + ": " + s.Binding
 			if s.Recommended {
 				line += " (recommended)"
 			}
-			all = append(all, strings.TrimSpace(line+" "+strings.Join(s.Prefix, " ")))
+			all = append(all, strings.TrimSpace(line+" "+s.Command))
 		}
 		return strings.Join(all, "\n")
 	}

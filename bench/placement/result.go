@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
 )
@@ -71,12 +72,10 @@ func (m *Machine) binding(nodes []int) *Binding {
 	}
 }
 
-// Side is one way to start a server in a comparison of bindings.
+// Side is one way to start a server in a comparison of bindings. Its Command is to be put before the server's.
 type Side struct {
-	Name        string   // fit for a file name
-	Meaning     string   // the binding in words, such as bound to node 0
-	Prefix      []string // what to put before the command, empty for none
-	Recommended bool     // by what the page says
+	Name string // fit for a file name
+	runlog.Server
 }
 
 // Sides are the bindings to compare for a server on the machine's cards: none, the recommended one
@@ -88,7 +87,7 @@ func (m *Machine) Sides() ([]Side, error) {
 	case m.oneNode():
 		return nil, errors.New("there is one NUMA node only, so there is no binding to compare")
 	}
-	sides := []Side{{Name: "none", Meaning: "unbound"}}
+	sides := []Side{{"none", runlog.Server{Binding: "unbound"}}}
 	advised, _ := m.advise()
 	bound := [][]int{advised}
 	for _, number := range m.places() {
@@ -98,14 +97,10 @@ func (m *Machine) Sides() ([]Side, error) {
 		if len(nodes) == 0 || i > 0 && slices.Equal(nodes, advised) {
 			continue
 		}
-		sides = append(sides, Side{
-			Name:        "node" + strings.ReplaceAll(cpulist.Format(nodes), ",", "_"),
-			Meaning:     "bound to " + nodeNames(nodes),
-			Prefix:      strings.Fields(m.binding(nodes).Numactl),
-			Recommended: i == 0,
-		})
+		name := "node" + strings.ReplaceAll(cpulist.Format(nodes), ",", "_")
+		sides = append(sides, Side{name, runlog.Server{Command: m.binding(nodes).Numactl, Binding: "bound to " + nodeNames(nodes), Recommended: i == 0}})
 	}
-	return append(sides, Side{Name: "interleaved", Meaning: "interleaved over all nodes", Prefix: []string{"numactl", "--interleave=all"}}), nil
+	return append(sides, Side{"interleaved", runlog.Server{Command: "numactl --interleave=all", Binding: "interleaved over all nodes"}}), nil
 }
 
 // Judge says which binding to use for a server on the cards of the machine.

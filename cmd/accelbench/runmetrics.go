@@ -140,12 +140,8 @@ func serveMetrics(ctx context.Context, m *runMetrics, address string) (stop func
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	server := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second}
-	var serving sync.WaitGroup
-	serving.Go(func() { _ = server.Serve(listener) })
-	return func() {
-		_ = server.Close()
-		serving.Wait()
-	}, nil
+	go func() { _ = server.Serve(listener) }()
+	return func() { _ = server.Close() }, nil
 }
 
 // progressLine writes every 5 s, and at its end, how a step stands.
