@@ -127,9 +127,6 @@ func (m *Machine) Placed() *bool {
 // Text writes the result for a terminal.
 func (m *Machine) Text(w io.Writer) error {
 	var b strings.Builder
-	if len(m.Nodes) == 0 {
-		fmt.Fprintln(&b, "no NUMA nodes on the exporter's page")
-	}
 	nodes := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(nodes, "node\tCPUs\tmemory, MB\tfree, MB\tcards")
 	for _, n := range m.Nodes {

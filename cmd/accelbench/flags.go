@@ -176,25 +176,22 @@ func parseRangeRatio(text string) (rangeRatio, error) {
 	return r, nil
 }
 
-// hiddenFlags are flags of another tool without effect here, with a value and without.
-type hiddenFlags struct{ values, switches string }
+// Flags of vLLM's tool, with a value and without, that change neither the load nor the figures, as the server counts the
+// tokens and every request is in traces.jsonl. Those that would change the load and are not built are unknown flags.
+const (
+	vllmValues   = "tokenizer tokenizer-mode label request-id-prefix timeline-itl-thresholds"
+	vllmSwitches = "trust-remote-code skip-tokenizer-init disable-tqdm profile no-stream enable-multimodal-chat " +
+		"custom-ensure-client-side-data save-detailed plot-timeline plot-dataset-stats"
+)
 
-// vllmFlags are those of vLLM's tool that change neither the load nor the figures, as the server counts the tokens and
-// every request is in traces.jsonl. Those that would change the load and are not built are unknown flags.
-var vllmFlags = hiddenFlags{
-	values: "tokenizer tokenizer-mode label request-id-prefix timeline-itl-thresholds",
-	switches: "trust-remote-code skip-tokenizer-init disable-tqdm profile no-stream enable-multimodal-chat " +
-		"custom-ensure-client-side-data save-detailed plot-timeline plot-dataset-stats",
-}
-
-// register adds the flags; ignored gets those that are given.
-func (h hiddenFlags) register(c *kingpin.CmdClause, ignored *[]string) {
-	for _, name := range strings.Fields(h.values + " " + h.switches) {
+// addIgnored adds flags of another tool without effect here, with a value and without; ignored gets those that are given.
+func addIgnored(c *kingpin.CmdClause, values, switches string, ignored *[]string) {
+	for _, name := range strings.Fields(values + " " + switches) {
 		f := c.Flag(name, "").Hidden().PreAction(func(*kingpin.ParseContext) error {
 			*ignored = append(*ignored, "--"+name)
 			return nil
 		})
-		if slices.Contains(strings.Fields(h.values), name) {
+		if slices.Contains(strings.Fields(values), name) {
 			f.String()
 		} else {
 			f.Bool()

@@ -185,7 +185,7 @@ func TestEveryFlagOfVLLM(t *testing.T) {
 			line += " 5"
 		}
 		s, _, err := parsedLine(t, line+" --max-concurrency 2")
-		isIgnored := slices.Contains(strings.Fields(vllmFlags.values+" "+vllmFlags.switches), name[len("--"):])
+		isIgnored := slices.Contains(strings.Fields(vllmValues+" "+vllmSwitches), name[len("--"):])
 		switch printed := strings.Join(s.ignored, " "); {
 		case refused.MatchString(name):
 			if err == nil || err.Error() != fmt.Sprintf("unknown long flag '%s'", name) {
