@@ -119,9 +119,7 @@ type Series struct {
 	latencies                                      []histogram
 }
 
-type vecs []interface {
-	DeletePartialMatch(prometheus.Labels) int
-}
+type vecs []*prometheus.MetricVec
 
 func (v vecs) drop(labels prometheus.Labels) {
 	for _, one := range v {
@@ -151,7 +149,7 @@ func NewSeries(prefix, requestsHelp, failuresHelp string, boundaries []float64, 
 			NativeHistogramMaxBucketNumber:  160,
 			NativeHistogramMinResetDuration: time.Hour,
 		}, labels)
-		s.states, s.latencies = append(s.states, v), append(s.latencies, histogram{v, samples, exemplar})
+		s.states, s.latencies = append(s.states, v.MetricVec), append(s.latencies, histogram{v, samples, exemplar})
 	}
 	once := func(derive func(*openai.Trace) (time.Duration, bool)) func(*openai.Trace) []time.Duration {
 		return func(t *openai.Trace) []time.Duration {
@@ -181,14 +179,14 @@ func NewSeries(prefix, requestsHelp, failuresHelp string, boundaries []float64, 
 // Counter adds a metric to the series, with more labels.
 func (s *Series) Counter(name, help string, more ...string) *prometheus.CounterVec {
 	v := s.factory.NewCounterVec(prometheus.CounterOpts{Name: s.prefix + name, Help: help}, slices.Concat(s.labels, more))
-	s.counters = append(s.counters, v)
+	s.counters = append(s.counters, v.MetricVec)
 	return v
 }
 
 // Gauge adds a metric to the series, with more labels.
 func (s *Series) Gauge(name, help string, more ...string) *prometheus.GaugeVec {
 	v := s.factory.NewGaugeVec(prometheus.GaugeOpts{Name: s.prefix + name, Help: help}, slices.Concat(s.labels, more))
-	s.states = append(s.states, v)
+	s.states = append(s.states, v.MetricVec)
 	return v
 }
 
