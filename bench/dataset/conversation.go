@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -118,7 +117,6 @@ type conversationLine struct {
 var roles = map[string]string{"human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant", "system": "system"}
 
 type conversationReader struct {
-	form     string         // of the first record
 	records  int            // until now
 	sessions map[string]int // where the conversation of a session is in all
 	all      []Record
@@ -129,27 +127,20 @@ type conversationReader struct {
 // add takes a record: a conversation, or turns of that of its session.
 func (c *conversationReader) add(l conversationLine) error {
 	c.records++
-	form, messages, session := "messages", l.Messages, strings.TrimPrefix(string(l.SessionID), "null")
+	messages, session := l.Messages, strings.TrimPrefix(string(l.SessionID), "null")
 	for _, said := range l.Conversations {
 		messages = append(messages, openai.Message{Role: roles[said.From], Content: said.Value})
 	}
 	if l.Prompt != "" {
 		messages = append(messages, openai.Message{Role: "user", Content: l.Prompt})
 	}
-	switch {
-	case l.SessionID != nil:
-		form = "session_id"
-	case l.Conversations != nil:
-		form = "conversations"
-	}
-	if c.form = cmp.Or(c.form, form); form != c.form {
-		return fmt.Errorf("it has %q, and those before %q: give files of one kind", form, c.form)
-	}
 	p, answers, err := conversationPrompt(messages)
-	if form != "conversations" && err == nil {
-		err = c.checkHistory(session, messages)
-	} else if form == "conversations" && err != nil { // published data has many: it is counted as skipped
+	isPublished := l.SessionID == nil && l.Conversations != nil
+	switch {
+	case isPublished && err != nil: // there are many such: it is counted as skipped
 		p, answers, err = Prompt{}, nil, nil
+	case !isPublished && err == nil:
+		err = c.checkHistory(session, messages)
 	}
 	if err != nil {
 		return err

@@ -143,7 +143,6 @@ func TestUnreadableConversations(t *testing.T) {
 		"two of a user":   {`{"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}]}`, "record 1: messages 1 and 2 are both of the user"},
 		"a tool":          {`{"messages":[{"role":"tool","content":"a"}]}`, `record 1: message 1 is of "tool": want an optional system message`},
 		"a delay below 0": {one + `{"messages":[{"role":"user","content":"a"}],"delay":-5}`, "record 2: a delay of -5 ms is not within 0 and a year"},
-		"mixed kinds":     {one + session("1", "Two", ""), `record 2: it has "session_id", and those before "messages": give files of one kind`},
 		"a late system message": {
 			session("1", "One", "") + `{"session_id":1,"messages":[{"role":"system","content":"s"},{"role":"user","content":"b"}]}`, "record 2: a system message is in it, and session 1 has begun",
 		},

@@ -30,19 +30,16 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	if s.cache != nil {
 		a.cached = &q.cached
 	}
-	switch fault {
-	case FaultEmpty:
-		a.finish(finishStop)
-	case FaultSlowStream: // without the engine, until the client has gone
+	if fault == FaultSlowStream { // without the engine, until the client has gone
 		for a.failed == nil && a.ctx.Err() == nil {
 			a.sendTokens(a.sent + 1)
 			time.Sleep(slowStreamGap)
 		}
-	default:
-		s.submit(q)
-		defer s.cancel(q)
-		s.stream(a, q, fault)
+		return
 	}
+	s.submit(q)
+	defer s.cancel(q)
+	s.stream(a, q, fault)
 }
 
 // stream sends tokens as the engine makes them; those made during the last write are one chunk.
@@ -55,8 +52,8 @@ func (s *Server) stream(a *answer, q *sequence, fault Fault) {
 			chunks++
 		}
 		complete := made == q.limit
-		if (complete || chunks >= interruptAfter) && s.interrupt(a, fault) {
-			return
+		if fault == FaultStall && (complete || chunks >= stallAfter) {
+			s.wait(a.ctx, nil)
 		}
 		if complete {
 			a.finish(q.finish)

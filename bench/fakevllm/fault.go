@@ -1,34 +1,29 @@
 package fakevllm
 
 import (
+	"bufio"
 	"bytes"
 	"embed"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 )
 
-// Fault is one way to misbehave, in requests for a completion.
+// Fault is one way to misbehave, in requests for a completion: one of these, or an answer in the folder answers.
 type Fault string
 
-// The faults. Those "mid-stream" come after three chunks of text, or the last of a shorter answer.
+// The faults that are no fixed answer.
 const (
 	FaultNone        Fault = "none"          // in a path it also overrides the one set for all
 	FaultHang        Fault = "hang"          // accepts the request and never answers
 	FaultSlow        Fault = "slow"          // a step takes 20 times as long; for all requests only
 	FaultReset       Fault = "reset"         // closes the connection before a response
-	FaultStall       Fault = "stall"         // falls silent mid-stream and keeps the connection
+	FaultStall       Fault = "stall"         // falls silent after three chunks of text, or the last, and keeps the connection
 	FaultSlowStream  Fault = "slow_stream"   // a token every 200 ms, for ever
-	FaultHTTP404     Fault = "http_404"      // no such model
-	FaultHTTP429     Fault = "http_429"      // with Retry-After
-	FaultHTTP500     Fault = "http_500"      // with an error in JSON
-	FaultHTML200     Fault = "html_200"      // status 200 with an HTML page
-	FaultStreamError Fault = "stream_error"  // an error object mid-stream, then [DONE]
-	FaultTruncated   Fault = "truncated"     // ends the body properly mid-stream, without finish or [DONE]
-	FaultEmpty       Fault = "empty"         // finishes properly without any text
 	FaultDegenerate  Fault = "degenerate"    // tokens of exclamation marks
 	FaultFreeze      Fault = "freeze"        // the engine makes no step, and /health answers; for all requests only
 	FaultNoMetrics   Fault = "no_metrics"    // hangs, and where the path names it has no page of metrics
@@ -36,17 +31,26 @@ const (
 )
 
 const (
-	slowFactor     = 20                     // of a step under FaultSlow
-	slowStreamGap  = 200 * time.Millisecond // between tokens under FaultSlowStream
-	interruptAfter = 3                      // chunks of text before a mid-stream fault
+	slowFactor    = 20                     // of a step under FaultSlow
+	slowStreamGap = 200 * time.Millisecond // between tokens under FaultSlowStream
+	stallAfter    = 3                      // chunks of text, under FaultStall
 )
+
+// answers are whole answers from the status line on: refusals, and streams that break off or that other engines write.
+//
+//go:embed answers
+var answers embed.FS
 
 // Faults returns every fault, FaultNone first.
 func Faults() []Fault {
-	return []Fault{
-		FaultNone, FaultHang, FaultSlow, FaultReset, FaultStall, FaultSlowStream, FaultHTTP404, FaultHTTP429,
-		FaultHTTP500, FaultHTML200, FaultStreamError, FaultTruncated, FaultEmpty, FaultDegenerate, FaultFreeze, FaultNoMetrics, FaultNoIgnoreEOS,
+	all := []Fault{
+		FaultNone, FaultHang, FaultSlow, FaultReset, FaultStall, FaultSlowStream, FaultDegenerate, FaultFreeze, FaultNoMetrics, FaultNoIgnoreEOS,
 	}
+	files, _ := answers.ReadDir("answers") // which is there
+	for _, file := range files {
+		all = append(all, Fault(strings.TrimSuffix(file.Name(), ".txt")))
+	}
+	return all
 }
 
 // ParseFault returns the fault of that name; the error lists all of them.
@@ -69,58 +73,28 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, req *request, fa
 		s.wait(r.Context(), nil)
 	case FaultReset:
 		panic(http.ErrAbortHandler)
-	case FaultHTTP404:
-		noSuchModel(w, s.cfg.Model)
-	case FaultHTTP429:
-		w.Header().Set("Retry-After", "1")
-		writeError(w, http.StatusTooManyRequests, "RateLimitError", "too many requests, as asked for")
-	case FaultHTTP500:
-		writeError(w, http.StatusInternalServerError, "InternalServerError", "the engine failed, as asked for")
-	case FaultHTML200:
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = io.WriteString(w, "<!DOCTYPE html>\n<html><head><title>Please log in</title></head></html>\n")
 	default:
+		if answer, err := answers.ReadFile("answers/" + string(fault) + ".txt"); err == nil {
+			replay(w, answer)
+			return true
+		}
 		_, err := ParseFault(string(fault))
 		if err == nil {
 			return false
 		}
-		if !replay(w, string(fault)) {
-			writeError(w, http.StatusNotFound, "NotFoundError", "%v", err)
-		}
+		writeError(w, http.StatusNotFound, "NotFoundError", "%v", err)
 	}
 	return true
 }
 
-// interrupt ends a stream mid-stream, where the fault is of that kind.
-func (s *Server) interrupt(a *answer, fault Fault) bool {
-	switch fault {
-	case FaultStall:
-		s.wait(a.ctx, nil)
-	case FaultStreamError:
-		a.write([]byte(`data: {"error":{"message":"the engine failed mid-stream, as asked for","type":"InternalServerError","param":null,"code":500}}` + "\n\n" + endMark))
-	case FaultTruncated:
-	default:
-		return false
-	}
-	return true
-}
-
-// frames are whole answers as other engines write them, broken ones among them: a path
-// /fault/NAME/v1/… answers with frames/NAME.txt.
-//
-//go:embed frames
-var frames embed.FS
-
-// replay sends the frames of that name, and reports whether there are any.
-func replay(w http.ResponseWriter, name string) bool {
-	answer, err := frames.ReadFile("frames/" + name + ".txt")
-	if err != nil {
-		return false
-	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	for frame := range bytes.SplitAfterSeq(answer, []byte("\n\n")) {
-		_, _ = w.Write(frame) // the client may be gone
+// replay sends an answer, each event by itself.
+func replay(w http.ResponseWriter, answer []byte) {
+	resp, _ := http.ReadResponse(bufio.NewReader(bytes.NewReader(answer)), nil) //nolint:bodyclose // nothing is open, and the file is good
+	maps.Copy(w.Header(), resp.Header)
+	w.WriteHeader(resp.StatusCode)
+	body, _ := io.ReadAll(resp.Body)
+	for event := range bytes.SplitAfterSeq(body, []byte("\n\n")) {
+		_, _ = w.Write(event) // the client may be gone
 		_ = http.NewResponseController(w).Flush()
 	}
-	return true
 }

@@ -18,11 +18,13 @@ func TestFaults(t *testing.T) {
 			want, ok := map[Fault]openai.Reason{
 				FaultNone: "", FaultSlow: "",
 				FaultHang: openai.ReasonTimeoutFirstToken, FaultReset: openai.ReasonConnect, FaultStall: openai.ReasonStalled,
-				FaultSlowStream: openai.ReasonTimeout, FaultHTTP404: openai.ReasonHTTP4xx, FaultHTTP429: openai.ReasonHTTP429,
-				FaultHTTP500: openai.ReasonHTTP5xx, FaultHTML200: openai.ReasonProtocol, FaultStreamError: openai.ReasonStreamError,
-				FaultTruncated: openai.ReasonTruncated, FaultEmpty: openai.ReasonEmpty,
+				FaultSlowStream: openai.ReasonTimeout, "http_404": openai.ReasonHTTP4xx, "http_429": openai.ReasonHTTP429,
+				"http_500": openai.ReasonHTTP5xx, "html_200": openai.ReasonProtocol, "stream_error": openai.ReasonStreamError,
+				"truncated": openai.ReasonTruncated, "empty": openai.ReasonEmpty,
 				FaultDegenerate: "", FaultFreeze: "", FaultNoMetrics: openai.ReasonTimeoutFirstToken,
-				FaultNoIgnoreEOS: openai.ReasonHTTP4xx,
+				FaultNoIgnoreEOS: openai.ReasonHTTP4xx, "mindie_reasoning": "", "fastdeploy_choices": "",
+				"mindie_timeout": openai.ReasonStreamError, "xllm_validation": openai.ReasonStreamError, "sglang_abort": openai.ReasonStreamError,
+				"fastdeploy_recover_stop": openai.ReasonStreamError, "lmdeploy_parse_error": openai.ReasonStreamError,
 			}[fault]
 			if !ok {
 				t.Fatal("no test")
@@ -44,9 +46,9 @@ func TestFaults(t *testing.T) {
 			if got != want {
 				t.Errorf("reason %q, want %q: %+v", got, want, trace.Failure)
 			}
-			midStream := fault == FaultStall || fault == FaultStreamError || fault == FaultTruncated
-			if midStream && len(trace.Chunks) != interruptAfter {
-				t.Errorf("%d chunks of text before it, want %d", len(trace.Chunks), interruptAfter)
+			midStream := fault == FaultStall || fault == "stream_error" || fault == "truncated"
+			if midStream && len(trace.Chunks) != stallAfter {
+				t.Errorf("%d chunks of text before it, want %d", len(trace.Chunks), stallAfter)
 			}
 		})
 	}

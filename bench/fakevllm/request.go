@@ -73,7 +73,7 @@ func (s *Server) newSequence(w http.ResponseWriter, req *request) *sequence {
 	room := maxModelLen - prompt
 	switch {
 	case req.Model != "" && req.Model != s.cfg.Model:
-		noSuchModel(w, req.Model)
+		writeError(w, http.StatusNotFound, "NotFoundError", "The model `%s` does not exist.", req.Model)
 	case !req.Stream:
 		badRequest(w, "this stand-in only streams: set stream to true")
 	case prompt == 0:

@@ -124,10 +124,6 @@ func badRequest(w http.ResponseWriter, format string, args ...any) {
 	writeError(w, http.StatusBadRequest, "BadRequestError", format, args...)
 }
 
-func noSuchModel(w http.ResponseWriter, name string) {
-	writeError(w, http.StatusNotFound, "NotFoundError", "The model `%s` does not exist.", name)
-}
-
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -122,7 +122,13 @@ func (p *pattern) parse(data []byte) (event, bool) {
 	if len(p.head) > 0 && end > len(p.head) && bytes.HasPrefix(data, p.head) && bytes.HasSuffix(data, p.tail) {
 		text := data[len(p.head):end]
 		if !bytes.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == '"' || c == '\\' }) {
-			return p.with(unsafe.String(unsafe.SliceData(text), len(text))), true
+			ev, written := p.event, unsafe.String(unsafe.SliceData(text), len(text))
+			if ev.content != "" {
+				ev.content = written
+			} else {
+				ev.reasoning = written
+			}
+			return ev, true
 		}
 	}
 	ev, ok := parseEvent(data)
@@ -131,17 +137,6 @@ func (p *pattern) parse(data []byte) (event, bool) {
 		p.head, p.tail, p.event = append(p.head, data[:ev.from]...), append(p.tail[:0], data[ev.to:]...), ev
 	}
 	return ev, ok
-}
-
-// with is the event with another text.
-func (p *pattern) with(text string) event {
-	ev := p.event
-	if ev.content != "" {
-		ev.content = text
-	} else {
-		ev.reasoning = text
-	}
-	return ev
 }
 
 // parseEvent reads data, and reports whether it is one JSON object.

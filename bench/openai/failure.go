@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -13,7 +15,7 @@ import (
 // Reason is the class of a failed request. The set is closed, so a reason can be a label value.
 type Reason string
 
-// The reasons, in the order of [Reasons].
+// The reasons.
 const (
 	ReasonDNS               Reason = "dns"                 // the host name did not resolve
 	ReasonConnect           Reason = "connect"             // refused, reset or closed before a response; or the request could not be sent at all
@@ -32,13 +34,8 @@ const (
 	ReasonCanceled          Reason = "canceled"            // the caller withdrew the request
 )
 
-// Reasons returns every reason, in a stable order.
-func Reasons() []Reason {
-	return []Reason{
-		ReasonDNS, ReasonConnect, ReasonTLS, ReasonTimeoutFirstToken, ReasonTimeout, ReasonStalled, ReasonHTTP4xx, ReasonHTTP429,
-		ReasonHTTP5xx, ReasonStreamError, ReasonProtocol, ReasonTruncated, ReasonEmpty, ReasonDegenerate, ReasonCanceled,
-	}
-}
+// Reasons returns every reason, in alphabetical order.
+func Reasons() []Reason { return slices.Sorted(maps.Keys(reasonWords)) }
 
 var reasonWords = map[Reason]string{
 	ReasonDNS:               "the host name did not resolve",
@@ -72,8 +69,8 @@ type Failure struct {
 	// credentials that were sent. It may be empty.
 	Detail string `json:"detail,omitempty"`
 	Local  bool   `json:"local,omitempty"` // this machine had no file descriptor, port or memory left
-	// Unsent is true when the request never left this program: a file could not be read, no
-	// OAuth2 token was issued, or the request contradicts itself. Reason is connect.
+	// Unsent is true when the request never left this program: a file could not be read, or no
+	// OAuth2 token was issued. Reason is connect.
 	Unsent bool `json:"unsent,omitempty"`
 }
 

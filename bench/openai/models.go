@@ -1,7 +1,8 @@
 package openai
 
 import (
-	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -16,6 +17,7 @@ import (
 const (
 	callTime  = 30 * time.Second // bounds a call, if its context allows that much
 	maxModels = 1 << 20          // bytes that are read of a list of models: the exporter has few MiB for many targets
+	maxPage   = 4 << 20          // bytes of a page of metrics
 	maxTokens = 16 << 20         // bytes of a list of tokens
 	maxName   = 200              // bytes of a name
 )
@@ -32,7 +34,7 @@ type Model struct {
 // [IsName] is left out; a list without one is [ReasonEmpty], one of more than 1 MiB [ReasonProtocol].
 func (c *Client) Models(ctx context.Context) ([]Model, *Failure) {
 	var list json.RawMessage
-	if failure := c.ask(ctx, nil, &list, "/v1/models", maxModels); failure != nil {
+	if failure := c.ask(ctx, nil, "/v1/models", maxModels, decodeInto(&list)); failure != nil {
 		return nil, failure
 	}
 	var models []Model
@@ -72,7 +74,7 @@ func (c *Client) tokenize(ctx context.Context, question map[string]any) ([]int32
 		Tokens []int32 `json:"tokens"`
 	}
 	question["add_special_tokens"] = false
-	if failure := c.ask(ctx, question, &list, "/tokenize", maxTokens); failure != nil {
+	if failure := c.ask(ctx, question, "/tokenize", maxTokens, decodeInto(&list)); failure != nil {
 		return nil, failure
 	}
 	if len(list.Tokens) == 0 && question["prompt"] != "" {
@@ -81,30 +83,19 @@ func (c *Client) tokenize(ctx context.Context, question map[string]any) ([]int32
 	return list.Tokens, nil
 }
 
-// Metrics reads the endpoint's own page of metrics, at /metrics beside /v1, within 30 s, line by line. A line is valid
-// until the next.
-func (c *Client) Metrics(ctx context.Context, readLine func(line []byte)) (failure *Failure) {
-	x := c.begin(ctx, new(Trace), callTime, 0)
-	defer func() { x.finish(failure) }()
-	resp, failure := x.roundTrip(c.jsonRequest(x.ctx, nil, NewRequestID(), "/metrics"))
-	if failure != nil {
-		return failure
-	}
-	defer resp.Body.Close()
-	lines := bufio.NewScanner(io.LimitReader(decodedBody(resp), maxBody))
-	lines.Buffer(make([]byte, bufio.MaxScanTokenSize), maxBody) // a page in few reads
-	for lines.Scan() {
-		readLine(lines.Bytes())
-	}
-	if lines.Err() != nil {
-		return newFailure(ReasonTruncated, "%v", lines.Err())
-	}
-	return nil
+// Metrics reads the endpoint's own page of metrics, at /metrics beside /v1, within 30 s, of which readLine gets each line.
+func (c *Client) Metrics(ctx context.Context, readLine func(line []byte)) *Failure {
+	return c.ask(ctx, nil, "/metrics", maxPage, func(page []byte) error {
+		for line := range bytes.Lines(page) {
+			readLine(line)
+		}
+		return nil
+	})
 }
 
-// ask sends a short request, a GET where question is nil, and decodes the JSON of its answer, of which it reads at most
-// that many bytes.
-func (c *Client) ask(ctx context.Context, question map[string]any, answer any, path string, most int64) (failure *Failure) {
+// ask sends a short request, a GET where question is nil, and has read take its answer, of which there are at most that
+// many bytes.
+func (c *Client) ask(ctx context.Context, question map[string]any, path string, most int64, read func(text []byte) error) (failure *Failure) {
 	x := c.begin(ctx, new(Trace), callTime, 0)
 	defer func() { x.finish(failure) }()
 	var body []byte
@@ -118,13 +109,14 @@ func (c *Client) ask(ctx context.Context, question map[string]any, answer any, p
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(decodedBody(resp), most))
 	if err != nil {
-		if f := x.expired(); f != nil {
-			return f
-		}
-		return newFailure(errorReason(err, ReasonTruncated), "%v", err)
+		return cmp.Or(x.expired(), newFailure(errorReason(err, ReasonTruncated), "%v", err))
 	}
-	if err := json.Unmarshal(text, answer); err != nil {
+	if err := read(text); err != nil {
 		return newFailure(ReasonProtocol, "not the JSON that was asked for: %s", text[:min(len(text), errorBodySize)])
 	}
 	return nil
+}
+
+func decodeInto(answer any) func(text []byte) error {
+	return func(text []byte) error { return json.Unmarshal(text, answer) }
 }

@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -73,24 +72,19 @@ type Request struct {
 }
 
 // Stream sends r and reads the answer to its end. How the request failed, if it did, is in the
-// Trace. A deadline of ctx counts as a timeout, any other end of ctx as canceled. A request
-// that contradicts itself is not sent ([Failure.Unsent]).
+// Trace. A deadline of ctx counts as a timeout, any other end of ctx as canceled.
 func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 	if r.RequestID == "" {
 		r.RequestID = NewRequestID()
 	}
 	sent := c.takeTurn(ctx)
-	body, err := r.body()
+	body := r.body()
 	t := &Trace{RequestID: r.RequestID, Traced: r.Traced, Model: r.Model, Planned: r.Planned}
 	s := &stream{trace: t, keepAnswer: r.KeepAnswer || r.CheckAnswer, firstText: r.FirstText}
 	x := c.begin(ctx, t, r.Timeout, r.IdleTimeout)
 	x.sent = sent
 	if t.Planned.IsZero() {
 		t.Planned = t.Started
-	}
-	if err != nil {
-		x.finish(&Failure{Reason: ReasonConnect, Detail: "making the request: " + err.Error(), Unsent: true})
-		return t
 	}
 	req := c.jsonRequest(x.ctx, body, r.RequestID, r.API.path())
 	req.Header.Set("Accept", "text/event-stream")
@@ -105,9 +99,6 @@ func (c *Client) Stream(ctx context.Context, r Request) *Trace {
 	t.Answer, t.Reasoning = s.answer.String(), s.reasoning.String()
 	if r.CheckAnswer && t.Failure == nil {
 		t.Broken = Degenerate(cmp.Or(t.Answer, t.Reasoning))
-	}
-	if !r.KeepAnswer {
-		t.Answer, t.Reasoning = "", ""
 	}
 	return t
 }
@@ -147,10 +138,7 @@ func CheckExtra(fields map[string]json.RawMessage) error {
 	return nil
 }
 
-func (r *Request) body() ([]byte, error) {
-	if err := CheckExtra(r.Extra); err != nil {
-		return nil, err
-	}
+func (r *Request) body() []byte {
 	options := map[string]bool{"include_usage": true}
 	if r.ContinuousUsage {
 		options["continuous_usage_stats"] = true
@@ -158,10 +146,6 @@ func (r *Request) body() ([]byte, error) {
 	fields := map[string]any{"model": r.Model, "stream": true, "stream_options": options}
 	chat := r.API != Completions
 	switch {
-	case r.Messages != nil && !chat:
-		return nil, errors.New("a conversation needs the chat API")
-	case r.PromptTokens != nil && chat:
-		return nil, errors.New("token ids need the completions API")
 	case r.Messages != nil:
 		fields["messages"] = r.Messages
 	case chat:
@@ -185,5 +169,6 @@ func (r *Request) body() ([]byte, error) {
 	for name, value := range r.Extra {
 		fields[name] = value
 	}
-	return json.Marshal(fields)
+	body, _ := json.Marshal(fields) // of strings, numbers and JSON: it cannot fail
+	return body
 }

@@ -2,8 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 )
 
@@ -29,26 +27,6 @@ func TestCheckExtra(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
-	}
-}
-
-// A request that contradicts itself is not sent, and says why.
-func TestContradictoryRequest(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was sent") }))
-	defer server.Close()
-	c := newTestClient(t, Config{BaseURL: server.URL})
-	for name, tt := range map[string]struct {
-		request Request
-		want    string
-	}{
-		"conversation without chat": {Request{API: Completions, Messages: []Message{}}, "making the request: a conversation needs the chat API"},
-		"token ids with chat":       {Request{PromptTokens: []int32{1}}, "making the request: token ids need the completions API"},
-		"extra against streaming":   {Request{Extra: map[string]json.RawMessage{"stream": json.RawMessage("false")}}, `making the request: extra field "stream" is set by the client itself`},
-	} {
-		tr := c.Stream(t.Context(), tt.request)
-		if f := tr.Failure; f == nil || f.Reason != ReasonConnect || f.Detail != tt.want || tr.Started.IsZero() || tr.Planned.IsZero() || tr.RequestID == "" {
-			t.Errorf("%s: failure %v, want %q; trace %+v", name, tr.Failure, tt.want, tr)
 		}
 	}
 }

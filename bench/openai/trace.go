@@ -58,7 +58,7 @@ type Trace struct {
 	Broken string `json:"broken,omitempty"`
 
 	// Answer is the text of the answer, Reasoning that of its reasoning, where [Request.KeepAnswer]
-	// asked for them. They are in no log.
+	// or CheckAnswer asked for them. They are in no log.
 	Answer    string `json:"-"`
 	Reasoning string `json:"-"`
 	// Chunks are the events that carried a token, from the first text on, in order.

@@ -4,7 +4,6 @@ package placement
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,6 +24,8 @@ type Machine struct {
 	Nodes     []*Node    `json:"nodes"`
 	Cards     []*Card    `json:"cards"`
 	Processes []*Process `json:"processes"`
+	Binding   *Binding   `json:"binding"` // by [Machine.Judge], nil where nothing is to be gained or none is known
+	Remarks   []string   `json:"remarks,omitempty"`
 	// Targets are the cards behind each target of the exporter's probe.
 	Targets map[string][]CardID `json:"-"`
 }
@@ -32,23 +33,13 @@ type Machine struct {
 // Node is a NUMA node.
 type Node struct {
 	Number    int        `json:"node"`
-	CPUs      CPUs       `json:"cpus"`
+	CPUs      *string    `json:"cpus"`               // as the kernel lists them, nil where they are not known
 	Total     *int64     `json:"memory_total_bytes"` // nil for a node without memory
 	Free      *int64     `json:"memory_free_bytes"`
 	Distances []*float64 `json:"distances"` // relative cost to each node, in their order; 10 is local
 
+	cpus       []int // those of CPUs, ascending
 	distanceTo map[int]*float64
-}
-
-// CPUs are the numbers of a node's CPUs, ascending; nil where they are not known.
-type CPUs []int
-
-// MarshalJSON writes the list as the kernel does, null where it is not known.
-func (c CPUs) MarshalJSON() ([]byte, error) {
-	if c == nil {
-		return []byte("null"), nil
-	}
-	return json.Marshal(cpulist.Format(c))
 }
 
 // CardID is the identity of a card.
@@ -95,7 +86,10 @@ func Read(page []runlog.Series) *Machine {
 		case "accelerator_probe_target_device_info":
 			m.Targets[labels["target"]] = append(m.Targets[labels["target"]], m.card(labels).CardID)
 		case "accelerator_numa_cpu_list_info":
-			m.node(labels).CPUs = parseCPUs(labels["cpus"])
+			n := m.node(labels)
+			if n.cpus = parseCPUs(labels["cpus"]); n.cpus != nil {
+				n.CPUs = new(labels["cpus"])
+			}
 		case "accelerator_numa_memory_total_bytes":
 			m.node(labels).Total = new(int64(s.Value))
 		case "accelerator_numa_memory_free_bytes":
@@ -215,7 +209,7 @@ func (m *Machine) ServingCards(target string) (func(CardID) bool, error) {
 // places are the nodes that have CPUs and memory: some have memory alone, or only cards.
 func (m *Machine) places() (numbers []int) {
 	for _, n := range m.Nodes {
-		if len(n.CPUs) > 0 && n.Total != nil && *n.Total > 0 {
+		if len(n.cpus) > 0 && n.Total != nil && *n.Total > 0 {
 			numbers = append(numbers, n.Number)
 		}
 	}
@@ -224,13 +218,8 @@ func (m *Machine) places() (numbers []int) {
 
 // oneNode reports whether there is one node only to run on.
 func (m *Machine) oneNode() bool {
-	withCPUs := 0
-	for _, n := range m.Nodes {
-		if len(n.CPUs) > 0 {
-			withCPUs++
-		}
-	}
-	return len(m.Nodes) == 1 || withCPUs == 1
+	withCPUs := slices.DeleteFunc(slices.Clone(m.Nodes), func(n *Node) bool { return len(n.cpus) == 0 })
+	return len(m.Nodes) == 1 || len(withCPUs) == 1
 }
 
 // nodesOfCards are the places that cards are attached to; the error says why they are not known.
@@ -269,7 +258,7 @@ func (m *Machine) judge(p *Process) Verdict {
 	cards, err := m.nodesOfCards(p.cards)
 	var runs []int // nodes that it may run on
 	for _, n := range m.Nodes {
-		if overlap(p.cpus, n.CPUs) {
+		if overlap(p.cpus, n.cpus) {
 			runs = append(runs, n.Number)
 		}
 	}

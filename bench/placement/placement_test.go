@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-func text(t *testing.T, r *Result) string {
+func text(t *testing.T, r *Machine) string {
 	t.Helper()
 	var b strings.Builder
 	if err := r.Text(&b); err != nil {
@@ -25,7 +25,7 @@ func text(t *testing.T, r *Result) string {
 // A process chooses its name: none draws on the terminal, or adds a line.
 func TestHostileName(t *testing.T) {
 	on := two(0).with(holder{"ascend", "77", "\x1b[2Jvllm\n  78 python, ascend 0: on the node of its cards\u202e", []string{"0"}, "0-7", "0-1"})
-	_, got, _ := strings.Cut(text(t, Judge(Read(on))), "processes:\n")
+	_, got, _ := strings.Cut(text(t, Read(on).Judge()), "processes:\n")
 	got, _, _ = strings.Cut(got, "\nbinding:")
 	if diff := cmp.Diff("  77 [2Jvllm   78 python, ascend 0: on the node of its cards, ascend 0: may run anywhere\n", got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -47,7 +47,7 @@ func TestGolden(t *testing.T) {
 		"spanning": two(0, 0, 1, 1).with(holder{"ascend", "100", "python", []string{"0", "1", "2", "3"}, "0-7", "0-1"}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := Judge(Read(on))
+			r := Read(on).Judge()
 			object, err := json.MarshalIndent(r, "", "  ")
 			if err != nil {
 				t.Fatal(err)
@@ -92,7 +92,7 @@ func TestVerdicts(t *testing.T) {
 		{"card without a node", two(0, -1), ascend("0-3", "0", "0", "1"), notKnown + "the node of card ascend 1 is not known", nil},
 		{"no nodes", nil, ascend("0-3", "0", "0"), notKnown + "the page has no NUMA nodes (is the exporter's collector numa off?)", nil},
 	} {
-		r := Judge(Read(tt.on.with(tt.h)))
+		r := Read(tt.on.with(tt.h)).Judge()
 		if got := r.Processes[0].Text; got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
@@ -100,11 +100,11 @@ func TestVerdicts(t *testing.T) {
 			t.Errorf("%s: placed (-want +got):\n%s", tt.name, diff)
 		}
 	}
-	if placed := Judge(Read(two(0))).Placed(); placed == nil || !*placed {
+	if placed := Read(two(0)).Judge().Placed(); placed == nil || !*placed {
 		t.Error("where nothing holds a card, something is misplaced")
 	}
 	mixed := two(0).with(ascend("", "", "0")).with(holder{"ascend", "78", "b", []string{"0"}, "4-7", "1"})
-	if placed := Judge(Read(mixed)).Placed(); placed == nil || *placed {
+	if placed := Read(mixed).Judge().Placed(); placed == nil || *placed {
 		t.Error("an unknown process hides a misplaced one")
 	}
 }
@@ -154,11 +154,11 @@ func TestSides(t *testing.T) {
 		}
 		var all []string
 		for _, s := range sides {
-			line := s.Name + ": " + s.Meaning
+			line := s.Name + ": " + s.Binding
 			if s.Recommended {
 				line += " (recommended)"
 			}
-			all = append(all, strings.TrimSpace(line+" "+strings.Join(s.Prefix, " ")))
+			all = append(all, strings.TrimSpace(line+" "+s.Command))
 		}
 		return strings.Join(all, "\n")
 	}

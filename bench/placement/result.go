@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/show"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
 )
@@ -54,7 +55,7 @@ func (m *Machine) binding(nodes []int) *Binding {
 	var all []int
 	for _, n := range m.Nodes {
 		if slices.Contains(nodes, n.Number) {
-			all = append(all, n.CPUs...)
+			all = append(all, n.cpus...)
 		}
 	}
 	slices.Sort(all)
@@ -71,12 +72,10 @@ func (m *Machine) binding(nodes []int) *Binding {
 	}
 }
 
-// Side is one way to start a server in a comparison of bindings.
+// Side is one way to start a server in a comparison of bindings. Its Command is to be put before the server's.
 type Side struct {
-	Name        string   // fit for a file name
-	Meaning     string   // the binding in words, such as bound to node 0
-	Prefix      []string // what to put before the command, empty for none
-	Recommended bool     // by what the page says
+	Name string // fit for a file name
+	runlog.Server
 }
 
 // Sides are the bindings to compare for a server on the machine's cards: none, the recommended one
@@ -88,7 +87,7 @@ func (m *Machine) Sides() ([]Side, error) {
 	case m.oneNode():
 		return nil, errors.New("there is one NUMA node only, so there is no binding to compare")
 	}
-	sides := []Side{{Name: "none", Meaning: "unbound"}}
+	sides := []Side{{"none", runlog.Server{Binding: "unbound"}}}
 	advised, _ := m.advise()
 	bound := [][]int{advised}
 	for _, number := range m.places() {
@@ -98,33 +97,23 @@ func (m *Machine) Sides() ([]Side, error) {
 		if len(nodes) == 0 || i > 0 && slices.Equal(nodes, advised) {
 			continue
 		}
-		sides = append(sides, Side{
-			Name:        "node" + strings.ReplaceAll(cpulist.Format(nodes), ",", "_"),
-			Meaning:     "bound to " + nodeNames(nodes),
-			Prefix:      strings.Fields(m.binding(nodes).Numactl),
-			Recommended: i == 0,
-		})
+		name := "node" + strings.ReplaceAll(cpulist.Format(nodes), ",", "_")
+		sides = append(sides, Side{name, runlog.Server{Command: m.binding(nodes).Numactl, Binding: "bound to " + nodeNames(nodes), Recommended: i == 0}})
 	}
-	return append(sides, Side{Name: "interleaved", Meaning: "interleaved over all nodes", Prefix: []string{"numactl", "--interleave=all"}}), nil
-}
-
-// Result is a machine with the verdict on each process and the binding to use.
-type Result struct {
-	Machine
-	Binding *Binding `json:"binding"` // nil where nothing is to be gained or none is known
-	Remarks []string `json:"remarks,omitempty"`
+	return append(sides, Side{"interleaved", runlog.Server{Command: "numactl --interleave=all", Binding: "interleaved over all nodes"}}), nil
 }
 
 // Judge says which binding to use for a server on the cards of the machine.
-func Judge(m *Machine) *Result {
+func (m *Machine) Judge() *Machine {
 	nodes, remarks := m.advise()
-	return &Result{Machine: *m, Binding: m.binding(nodes), Remarks: remarks}
+	m.Binding, m.Remarks = m.binding(nodes), remarks
+	return m
 }
 
 // Placed reports whether every process is where it should be, nil where that is not known.
-func (r *Result) Placed() *bool {
+func (m *Machine) Placed() *bool {
 	placed := new(true)
-	for _, p := range r.Processes {
+	for _, p := range m.Processes {
 		switch {
 		case p.Placed == nil:
 			placed = nil
@@ -136,49 +125,46 @@ func (r *Result) Placed() *bool {
 }
 
 // Text writes the result for a terminal.
-func (r *Result) Text(w io.Writer) error {
+func (m *Machine) Text(w io.Writer) error {
 	var b strings.Builder
-	if len(r.Nodes) == 0 {
-		fmt.Fprintln(&b, "no NUMA nodes on the exporter's page")
-	}
 	nodes := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(nodes, "node\tCPUs\tmemory, MB\tfree, MB\tcards")
-	for _, n := range r.Nodes {
-		fmt.Fprintf(nodes, "%d\t%s\t%s\t%s\t%s\n", n.Number, cmp.Or(cpulist.Format(n.CPUs), "-"),
-			megabytes(n.Total), megabytes(n.Free), cmp.Or(r.cardsOn(&n.Number), "-"))
+	for _, n := range m.Nodes {
+		fmt.Fprintf(nodes, "%d\t%s\t%s\t%s\t%s\n", n.Number, cmp.Or(cpulist.Format(n.cpus), "-"),
+			megabytes(n.Total), megabytes(n.Free), cmp.Or(m.cardsOn(&n.Number), "-"))
 	}
-	if cards := r.cardsOn(nil); cards != "" {
+	if cards := m.cardsOn(nil); cards != "" {
 		fmt.Fprintf(nodes, "not known\t-\t-\t-\t%s\n", cards)
 	}
 	_ = nodes.Flush() // a strings.Builder takes everything
 
 	fmt.Fprintln(&b, "\nprocesses:")
-	if len(r.Processes) == 0 {
+	if len(m.Processes) == 0 {
 		fmt.Fprintln(&b, "  none holds a card, or the exporter does not list them (--no-collector.processes)")
 	}
-	for _, p := range r.Processes {
+	for _, p := range m.Processes {
 		who := strings.TrimSpace(fmt.Sprintf("%d %s", p.PID, show.Clean(p.Name)))
 		fmt.Fprintf(&b, "  %s, %s %s: %s\n", who, show.Clean(p.Vendor), show.Clean(strings.Join(p.Devices, " ")), p.Text)
 	}
 
 	fmt.Fprintln(&b, "\nbinding:")
-	for _, remark := range r.Remarks {
+	for _, remark := range m.Remarks {
 		fmt.Fprintf(&b, "  %s\n", remark)
 	}
-	if r.Binding != nil {
-		fmt.Fprintf(&b, "  numactl:    %s\n", r.Binding.Numactl)
-		fmt.Fprintf(&b, "  systemd:    %s\n", strings.ReplaceAll(strings.TrimSpace(r.Binding.Systemd), "\n", "\n              "))
-		fmt.Fprintf(&b, "  docker:     %s\n", r.Binding.Docker)
-		fmt.Fprintf(&b, "  kubernetes: %s\n", r.Binding.Kubernetes)
+	if m.Binding != nil {
+		fmt.Fprintf(&b, "  numactl:    %s\n", m.Binding.Numactl)
+		fmt.Fprintf(&b, "  systemd:    %s\n", strings.ReplaceAll(strings.TrimSpace(m.Binding.Systemd), "\n", "\n              "))
+		fmt.Fprintf(&b, "  docker:     %s\n", m.Binding.Docker)
+		fmt.Fprintf(&b, "  kubernetes: %s\n", m.Binding.Kubernetes)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // cardsOn lists the cards of a node, of no known one for nil.
-func (r *Result) cardsOn(node *int) string {
+func (m *Machine) cardsOn(node *int) string {
 	var names []string
-	for _, c := range r.Cards {
+	for _, c := range m.Cards {
 		if c.Node == nil && node == nil || c.Node != nil && node != nil && *c.Node == *node {
 			names = append(names, c.String())
 		}

@@ -59,16 +59,6 @@ type SLO struct {
 	RequestDuration    model.Duration `yaml:"request_duration"`
 }
 
-// Defaults of a Spec.
-const (
-	DefaultInterval    = 30 * time.Second
-	DefaultTimeout     = 120 * time.Second
-	DefaultIdleTimeout = 30 * time.Second
-	DefaultMaxTokens   = 64
-
-	defaultUnhealthyAfter, defaultHealthyAfter = 3, 1
-)
-
 // DefaultPrompt asks for an answer of some length in a few tokens.
 const DefaultPrompt = "You are answering a health check of a language model service. " +
 	"In a few plain sentences, describe how a letter travels from one town to another, step by step, " +
@@ -83,36 +73,24 @@ const (
 // DefaultSpec returns a Spec with every default set.
 func DefaultSpec() Spec {
 	return Spec{
-		Interval:    model.Duration(DefaultInterval),
-		Timeout:     model.Duration(DefaultTimeout),
-		IdleTimeout: model.Duration(DefaultIdleTimeout),
-		MaxTokens:   DefaultMaxTokens,
-
-		UnhealthyAfter: defaultUnhealthyAfter, HealthyAfter: defaultHealthyAfter,
-		HTTP: config.DefaultHTTPClientConfig,
+		Interval:       model.Duration(30 * time.Second),
+		Timeout:        model.Duration(2 * time.Minute),
+		IdleTimeout:    model.Duration(30 * time.Second),
+		MaxTokens:      64,
+		UnhealthyAfter: 3,
+		HealthyAfter:   1,
+		HTTP:           config.DefaultHTTPClientConfig,
 	}
 }
 
-// Target is a Spec that was found good.
+// Target is a Spec that was found good, with all that it leaves out.
 type Target struct {
-	spec   Spec
-	base   *url.URL
+	Spec
+	Base   *url.URL       // of the endpoint; it holds no secret
 	prompt string         // "" for random words
 	expect *regexp.Regexp // nil for none
 	extra  map[string]json.RawMessage
 }
-
-// Name is the label "target".
-func (t Target) Name() string { return t.spec.Name }
-
-// URL is the endpoint's base; it holds no secret.
-func (t Target) URL() *url.URL { return t.base }
-
-// API is the one that is probed.
-func (t Target) API() openai.API { return t.spec.API }
-
-// Devices are the cards configured to serve the target, by vendor.
-func (t Target) Devices() map[string][]string { return t.spec.Devices }
 
 // Validate returns the target that a Spec describes, with file names taken from dir, or all that is wrong with it, each
 // as "field: what". It makes the file names in what s.HTTP points to relative to dir, so it is called once for a Spec.
@@ -137,14 +115,14 @@ func (s Spec) Validate(dir string) (Target, []error) {
 	}
 	switch {
 	case s.PromptFile != "":
-		text, err := readBounded(config.JoinDir(dir, s.PromptFile))
+		text, err := os.ReadFile(config.JoinDir(dir, s.PromptFile))
 		refuse(err != nil, "prompt_file: %w", err)
 		t.prompt = string(text)
 	case s.Prompt == "" && s.RandomInputTokens == 0:
 		t.prompt = DefaultPrompt
 	}
 	t.readAnswerChecks(&s, refuse)
-	if t.spec, t.base = s, base; len(wrong) == 0 {
+	if t.Spec, t.Base = s, base; len(wrong) == 0 {
 		_, err = t.client(nil)
 		refuse(err != nil, "http: %w", err)
 	}
@@ -153,7 +131,7 @@ func (s Spec) Validate(dir string) (Target, []error) {
 
 // client makes the target's HTTP client, with connections of dial, nil for TCP; it fails for want of a TLS file.
 func (t Target) client(dial config.DialContextFunc) (*openai.Client, error) {
-	return openai.NewClient(openai.Config{BaseURL: t.base.String(), HTTP: t.spec.HTTP, UserAgent: "accelerator_exporter", Dial: dial})
+	return openai.NewClient(openai.Config{BaseURL: t.Base.String(), HTTP: t.HTTP, UserAgent: "accelerator_exporter", Dial: dial})
 }
 
 func (s *Spec) check(refuse func(bad bool, format string, args ...any)) {
@@ -173,7 +151,7 @@ func (s *Spec) check(refuse func(bad bool, format string, args ...any)) {
 // CheckFiles returns which files with credentials cannot be read now: they are read for each request, and may come.
 func (t Target) CheckFiles() []error {
 	var files []string
-	h := t.spec.HTTP
+	h := t.HTTP
 	if h.Authorization != nil {
 		files = append(files, h.Authorization.CredentialsFile)
 	}
@@ -197,8 +175,6 @@ func (t Target) CheckFiles() []error {
 	return all
 }
 
-const maxFileBytes = 1 << 20
-
 // File is what a configuration file holds.
 type File struct {
 	Targets    []Target
@@ -209,59 +185,49 @@ type File struct {
 }
 
 // At is an error of a target of the file, with its place.
-func (f File) At(t Target, err error) error { return withPlace(f.path, f.lines[t.Name()], err) }
-
-// withPlace is an error with its place in the file; line is 0 where there is none.
-func withPlace(path string, line int, err error) error {
-	if line == 0 {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return fmt.Errorf("%s:%d: %w", path, line, err)
-}
-
-// readBounded reads a file of at most [maxFileBytes].
-func readBounded(path string) ([]byte, error) {
-	text, err := os.ReadFile(path)
-	if len(text) > maxFileBytes {
-		return nil, fmt.Errorf("%s is larger than 1 MiB", path)
-	}
-	return text, err
+func (f File) At(t Target, err error) error {
+	return fmt.Errorf("%s:%d: %w", f.path, f.lines[t.Name], err)
 }
 
 // ReadFile reads a configuration file. Relative file names in it are taken from its folder. Its error is a line for
 // each mistake, and repeats no value but names and hosts: it might be a secret.
 func ReadFile(path string) (File, error) {
-	text, err := readBounded(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return File{}, fmt.Errorf("reading the configuration: %w", err)
 	}
 	var written struct {
-		Probes []entry `yaml:"probes"`
+		Probes []Spec `yaml:"probes"`
+	}
+	var nodes struct {
+		Probes []yaml.Node `yaml:"probes"`
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
 	err = decoder.Decode(&written)
+	_ = yaml.Unmarshal(text, &nodes) // which fails where that does
 	switch {
 	case errors.Is(err, io.EOF), err == nil && written.Probes == nil:
-		return File{}, withPlace(path, 1, errors.New("probes: is missing, such as probes: [{url: http://127.0.0.1:8000}]"))
+		return File{}, fmt.Errorf("%s:1: probes: is missing, such as probes: [{url: http://127.0.0.1:8000}]", path)
 	case err != nil:
-		return File{}, yamlError(path, err)
+		return File{}, yamlError(path, err, nodes.Probes)
 	}
 	file := File{path: path, lines: map[string]int{}}
 	var all []error
-	for _, e := range written.Probes {
-		t, wrong := e.spec.Validate(filepath.Dir(path))
-		if first := file.lines[t.Name()]; first > 0 && len(wrong) == 0 {
-			wrong = []error{fmt.Errorf("name: two probes are named %.40q, the first in line %d: give each its own", t.Name(), first)}
+	for i, spec := range written.Probes {
+		line := nodes.Probes[i].Line
+		t, wrong := spec.Validate(filepath.Dir(path))
+		if first := file.lines[t.Name]; first > 0 && len(wrong) == 0 {
+			wrong = []error{fmt.Errorf("name: two probes are named %.40q, the first in line %d: give each its own", t.Name, first)}
 		}
 		for _, err := range wrong {
-			all = append(all, withPlace(path, e.line, err))
+			all = append(all, fmt.Errorf("%s:%d: %w", path, line, err))
 		}
 		if len(wrong) > 0 {
 			continue
 		}
 		file.Targets = append(file.Targets, t)
-		file.lines[t.Name()] = e.line
+		file.lines[t.Name] = line
 		for _, err := range t.CheckFiles() {
 			file.Unreadable = append(file.Unreadable, file.At(t, err))
 		}
@@ -269,48 +235,34 @@ func ReadFile(path string) (File, error) {
 	return file, errors.Join(all...)
 }
 
-type entry struct {
-	spec Spec
-	line int // the first, 0 for a probe without a field
-}
+type plainSpec Spec
 
 // UnmarshalYAML implements yaml's interface that keeps the decoder strict. What is not written has its default.
-func (e *entry) UnmarshalYAML(unmarshal func(any) error) error {
-	type plain Spec
-	var fields map[string]yaml.Node
-	if err := unmarshal(&fields); err != nil {
-		return err
-	}
-	e.spec = DefaultSpec()
-	for _, value := range fields {
-		if e.line == 0 || value.Line < e.line {
-			e.line = value.Line
-		}
-	}
-	err := unmarshal((*plain)(&e.spec))
-	if err == nil || errors.As(err, new(*yaml.TypeError)) {
-		return err
-	}
-	// What judges itself as it is read, such as a duration, knows neither field nor line.
-	wrong := new(yaml.TypeError)
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		key, value := &yaml.Node{Kind: yaml.ScalarNode, Value: name}, fields[name]
-		alone := yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{key, &value}}
-		if err := alone.Decode(new(plain)); err != nil {
-			wrong.Errors = append(wrong.Errors, fmt.Sprintf("line %d: %s: %v", value.Line, name, err))
-		}
-	}
-	return wrong
+func (s *Spec) UnmarshalYAML(unmarshal func(any) error) error {
+	*s = DefaultSpec()
+	return unmarshal((*plainSpec)(s))
 }
 
 var quotedInYAML = regexp.MustCompile("(?s)`.*`|\".*\"|'.*'")
 
 // yamlError is an error of the YAML library, a line for each mistake, without the values
-// that it quotes and the types of this program.
-func yamlError(path string, err error) error {
-	texts := []string{err.Error()}
+// that it quotes and the types of this program. What judges itself as it is read, such as a duration, knows neither
+// field nor line: it is looked for among the probes.
+func yamlError(path string, err error, probes []yaml.Node) error {
+	var texts []string
 	if typed, ok := errors.AsType[*yaml.TypeError](err); ok {
-		texts = typed.Errors
+		texts, probes = typed.Errors, nil
+	}
+	for _, probe := range probes {
+		for field := range slices.Chunk(probe.Content, 2) {
+			alone := yaml.Node{Kind: yaml.MappingNode, Content: field}
+			if err := alone.Decode(new(plainSpec)); err != nil {
+				texts = append(texts, fmt.Sprintf("line %d: %s: %v", field[1].Line, field[0].Value, err))
+			}
+		}
+	}
+	if texts == nil {
+		texts = []string{err.Error()}
 	}
 	var all []error
 	for _, text := range texts {

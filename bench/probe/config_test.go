@@ -139,14 +139,14 @@ func TestEveryField(t *testing.T) {
 	var got []Spec
 	var prompts, urls []string
 	for _, target := range targets {
-		got = append(got, target.spec)
-		prompts, urls = append(prompts, target.prompt), append(urls, target.URL().String())
+		got = append(got, target.Spec)
+		prompts, urls = append(prompts, target.prompt), append(urls, target.Base.String())
 	}
 	equal(t, "specs", want, got, specOptions())
 	equal(t, "prompts", []string{"Dear reader,\n", "say: \"hello\"\n", ""}, prompts)
 	equal(t, "base URLs", []string{"https://gateway.example:8443/llm", "http://127.0.0.1:8000", "http://127.0.0.1:8000"}, urls)
 	equal(t, "members of requests", `{"seed":0,"stop":["a"],"temperature":0.5}`, asJSON(t, targets[0].extra))
-	equal(t, "devices", want[0].Devices, targets[0].Devices())
+	equal(t, "devices", want[0].Devices, targets[0].Devices)
 }
 
 func asJSON(t *testing.T, v any) string {
@@ -164,7 +164,7 @@ func TestDefaults(t *testing.T) {
 		UnhealthyAfter: 3, HealthyAfter: 1,
 		HTTP: config.DefaultHTTPClientConfig,
 	}
-	equal(t, "spec", want, targets[0].spec, specOptions())
+	equal(t, "spec", want, targets[0].Spec, specOptions())
 	if targets[0].prompt != DefaultPrompt {
 		t.Errorf("prompt %q", targets[0].prompt)
 	}

@@ -28,9 +28,9 @@ func TestLog(t *testing.T) {
 	}
 	probed(&openai.Failure{Reason: openai.ReasonConnect, Detail: "socket: too many open files", Local: true})
 	probed(&openai.Failure{Reason: openai.ReasonHTTP4xx, Status: http.StatusUnauthorized, Detail: "why"})
-	l.record(newModelsOutcome(l.target, &openai.Failure{Reason: openai.ReasonHTTP5xx, Status: http.StatusBadGateway}))
-	l.record(newModelsOutcome(l.target, &openai.Failure{Reason: openai.ReasonEmpty}))
-	l.record(newModelsOutcome(l.target, &openai.Failure{Reason: openai.ReasonTimeoutFirstToken}))
+	l.record(newOutcome(l.target, &openai.Trace{Failure: &openai.Failure{Reason: openai.ReasonHTTP5xx, Status: http.StatusBadGateway}}))
+	l.record(newOutcome(l.target, &openai.Trace{Failure: &openai.Failure{Reason: openai.ReasonEmpty}}))
+	l.record(newOutcome(l.target, &openai.Trace{Failure: &openai.Failure{Reason: openai.ReasonTimeoutFirstToken}}))
 	probed(&openai.Failure{Reason: openai.ReasonHTTP4xx, Status: http.StatusNotFound, Detail: "why"})
 	want := `level=warn target=a msg="probe failed" reason=connect request_id=id status=0 detail=why hint="does a server listen at 127.0.0.1:1?"
 level=warn target=a msg="probe failed" reason=dns request_id=id status=0 detail=why hint="does the host name of the URL resolve?"

@@ -1,9 +1,7 @@
 package probe
 
 import (
-	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,7 +24,7 @@ type metrics struct {
 }
 
 func newMetrics() *metrics {
-	m := &metrics{Series: NewSeries("accelerator_probe_", "Probes sent, and attempts to learn the model that failed.", "Failed probes by reason.", 0, "target", "model")}
+	m := &metrics{Series: NewSeries("accelerator_probe_", "Probes sent, and attempts to learn the model that failed.", "Failed probes by reason.", nil, "target", "model")}
 	m.skipped = m.Counter("skipped_total", "Probes that were due and not sent: the one before was still in flight, the host slept, the API key could not be read, or no OAuth2 token was issued.")
 	m.violations = m.Counter("slo_violations_total", "Probes that missed an objective.", "objective")
 	m.answerChanges = m.Counter("answer_changes_total", "Answers other than the first.")
@@ -40,27 +38,27 @@ func newMetrics() *metrics {
 // open makes the series of a target at 0, so that every reason is there before it first
 // happens. Of one whose model is not known these are the counters of attempts.
 func (m *metrics) open(t Target, model string) {
-	m.skipped.WithLabelValues(t.Name(), model)
-	m.OpenCounts(t.Name(), model)
+	m.skipped.WithLabelValues(t.Name, model)
+	m.OpenCounts(t.Name, model)
 	if model == "" {
 		return
 	}
-	m.Open(t.Name(), model)
+	m.Open(t.Name, model)
 	for _, o := range t.objectives() {
-		m.violations.WithLabelValues(t.Name(), model, string(o.Measure))
+		m.violations.WithLabelValues(t.Name, model, string(o.Measure))
 	}
-	if t.spec.ExpectSame {
-		m.answerChanges.WithLabelValues(t.Name(), model)
+	if t.ExpectSame {
+		m.answerChanges.WithLabelValues(t.Name, model)
 	}
 	for phase := range phases(openai.Phases{}) {
-		m.phases.WithLabelValues(t.Name(), model, phase)
+		m.phases.WithLabelValues(t.Name, model, phase)
 	}
-	m.inFlight.WithLabelValues(t.Name(), model)
+	m.inFlight.WithLabelValues(t.Name, model)
 }
 
 // observe counts one finished request under the label of its model.
 func (m *metrics) observe(t Target, model string, tr *openai.Trace) {
-	name := t.Name()
+	name := t.Name
 	m.Count(tr.Failure, name, model)
 	m.Observe(tr, name, model)
 	if tr.Failure == nil {
@@ -83,12 +81,12 @@ func (m *metrics) observe(t Target, model string, tr *openai.Trace) {
 // leave this machine, which is no failure of the server and no success.
 func (m *metrics) observeUntraced(t Target, model string, f *openai.Failure) {
 	m.open(t, model)
-	m.success.WithLabelValues(t.Name(), model).Set(0)
+	m.success.WithLabelValues(t.Name, model).Set(0)
 	if unsent(f) {
-		m.skipped.WithLabelValues(t.Name(), model).Inc()
+		m.skipped.WithLabelValues(t.Name, model).Inc()
 		return
 	}
-	m.Count(f, t.Name(), model)
+	m.Count(f, t.Name, model)
 }
 
 // Buckets hold vLLM's own boundaries (vllm/v1/metrics/buckets.py), so that its histograms and
@@ -108,25 +106,6 @@ var (
 	}
 )
 
-// splitBuckets adds boundaries, of two digits, where one is more than factor times the one below; none where factor is 0.
-func splitBuckets(boundaries []float64, factor float64) []float64 {
-	if factor == 0 {
-		return boundaries
-	}
-	all := boundaries[:1:1]
-	for i, next := range boundaries[1:] {
-		ratio := next / boundaries[i]
-		parts := math.Ceil(math.Log(ratio)/math.Log(factor) - 1e-9) // 1.25 itself is not split
-		for part := 1.0; part < parts; part++ {
-			between := strconv.FormatFloat(boundaries[i]*math.Pow(ratio, part/parts), 'g', 2, 64)
-			v, _ := strconv.ParseFloat(between, 64) // it was a number before
-			all = append(all, v)
-		}
-		all = append(all, next)
-	}
-	return all
-}
-
 // Series are the metrics of requests: how many, how many failed and why, their latencies and their tokens. Those of a
 // load test have the probe's names but for the prefix. With what Counter and Gauge add they are one Prometheus collector.
 type Series struct {
@@ -140,9 +119,7 @@ type Series struct {
 	latencies                                      []histogram
 }
 
-type vecs []interface {
-	DeletePartialMatch(prometheus.Labels) int
-}
+type vecs []*prometheus.MetricVec
 
 func (v vecs) drop(labels prometheus.Labels) {
 	for _, one := range v {
@@ -156,9 +133,9 @@ type histogram struct {
 	exemplar bool // a success leaves its request id
 }
 
-// NewSeries returns metrics whose names start with prefix, such as "accelerator_probe_", with the given labels. Boundaries
-// of latencies are at most split times the one below: 0 leaves them as they are, a factor of 2 apart where vLLM's are.
-func NewSeries(prefix, requestsHelp, failuresHelp string, split float64, labels ...string) *Series {
+// NewSeries returns metrics whose names start with prefix, such as "accelerator_probe_", with the given labels. Latencies
+// have vLLM's boundaries, finer ones, and these in seconds.
+func NewSeries(prefix, requestsHelp, failuresHelp string, boundaries []float64, labels ...string) *Series {
 	registry := prometheus.NewRegistry()
 	s := &Series{Collector: registry, factory: promauto.With(registry), prefix: prefix, labels: labels}
 	s.requests = s.Counter("requests_total", requestsHelp)
@@ -172,7 +149,7 @@ func NewSeries(prefix, requestsHelp, failuresHelp string, split float64, labels 
 			NativeHistogramMaxBucketNumber:  160,
 			NativeHistogramMinResetDuration: time.Hour,
 		}, labels)
-		s.states, s.latencies = append(s.states, v), append(s.latencies, histogram{v, samples, exemplar})
+		s.states, s.latencies = append(s.states, v.MetricVec), append(s.latencies, histogram{v, samples, exemplar})
 	}
 	once := func(derive func(*openai.Trace) (time.Duration, bool)) func(*openai.Trace) []time.Duration {
 		return func(t *openai.Trace) []time.Duration {
@@ -182,10 +159,15 @@ func NewSeries(prefix, requestsHelp, failuresHelp string, split float64, labels 
 			return nil
 		}
 	}
-	add("time_to_first_token_seconds", "Time from sending to the first generated text.", splitBuckets(ttftBuckets, split), true, once(openai.TTFT))
-	add("time_per_output_token_seconds", "Mean time of the output tokens after the first.", splitBuckets(itlBuckets, split), true, once(openai.TPOT))
-	add("inter_token_latency_seconds", "Gaps between successive chunks that carry a token.", splitBuckets(itlBuckets, split), false, openai.ITLs)
-	add("request_duration_seconds", "Time from sending to the last generated text.", splitBuckets(durationBuckets, split), true, once(openai.E2E))
+	with := func(buckets []float64) []float64 {
+		all := slices.Concat(buckets, boundaries)
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
+	add("time_to_first_token_seconds", "Time from sending to the first generated text.", with(ttftBuckets), true, once(openai.TTFT))
+	add("time_per_output_token_seconds", "Mean time of the output tokens after the first.", with(itlBuckets), true, once(openai.TPOT))
+	add("inter_token_latency_seconds", "Gaps between successive chunks that carry a token.", with(itlBuckets), false, openai.ITLs)
+	add("request_duration_seconds", "Time from sending to the last generated text.", with(durationBuckets), true, once(openai.E2E))
 	add("client_lag_seconds", "How late this program read what the kernel had received.", prometheus.ExponentialBuckets(10e-6, 2, 16), false,
 		once(func(t *openai.Trace) (time.Duration, bool) { return t.Lag.Last, t.Lag.Reads > 0 })) // one sample of the many reads
 	add("start_delay_seconds", "Time from the instant a request was due to its sending; added to a latency, that is measured from there.",
@@ -197,14 +179,14 @@ func NewSeries(prefix, requestsHelp, failuresHelp string, split float64, labels 
 // Counter adds a metric to the series, with more labels.
 func (s *Series) Counter(name, help string, more ...string) *prometheus.CounterVec {
 	v := s.factory.NewCounterVec(prometheus.CounterOpts{Name: s.prefix + name, Help: help}, slices.Concat(s.labels, more))
-	s.counters = append(s.counters, v)
+	s.counters = append(s.counters, v.MetricVec)
 	return v
 }
 
 // Gauge adds a metric to the series, with more labels.
 func (s *Series) Gauge(name, help string, more ...string) *prometheus.GaugeVec {
 	v := s.factory.NewGaugeVec(prometheus.GaugeOpts{Name: s.prefix + name, Help: help}, slices.Concat(s.labels, more))
-	s.states = append(s.states, v)
+	s.states = append(s.states, v.MetricVec)
 	return v
 }
 

@@ -60,7 +60,7 @@ func (s *script) Models(context.Context) ([]openai.Model, *openai.Failure) {
 func play(t *testing.T, target Target, s *script, n int) *Prober {
 	p, l := fakeLoop(target, s)
 	stop := running(t, p)
-	interval := time.Duration(target.spec.Interval)
+	interval := time.Duration(target.Interval)
 	time.Sleep(l.offset() + time.Duration(n)*interval - interval/2)
 	stop()
 	return p

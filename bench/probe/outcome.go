@@ -30,25 +30,13 @@ type Outcome struct {
 	isJudged        bool            // by the server's counters: it is neither a success nor a failure of the target
 }
 
-// newOutcome is how a request of a target ended.
+// newOutcome is how a request of a target ended, of an empty trace the question for the models.
 func newOutcome(t Target, tr *openai.Trace) Outcome {
-	o := Outcome{At: time.Now(), Model: tr.Model, RequestID: tr.RequestID, Failure: tr.Failure, Hint: t.hint(tr.Failure)}
+	o := Outcome{At: time.Now(), Model: tr.Model, RequestID: tr.RequestID, Failure: tr.Failure, Hint: t.hint(tr)}
 	o.TTFT, _ = openai.TTFT(tr)
 	o.TPOT, _ = openai.TPOT(tr)
 	o.E2E, _ = openai.E2E(tr)
 	return o
-}
-
-// newModelsOutcome is the outcome of a probe whose model could not be learned.
-func newModelsOutcome(t Target, f *openai.Failure) Outcome {
-	hint := t.hint(f)
-	switch {
-	case f.Reason == openai.ReasonEmpty:
-		hint = "/v1/models lists no model: set --probe.model, or model in YAML"
-	case f.Status == http.StatusNotFound, hint == "" && (f.Status != 0 || f.Reason == openai.ReasonProtocol):
-		hint = "/v1/models failed; if completions work, set --probe.model, or model in YAML"
-	}
-	return Outcome{At: time.Now(), Failure: f, Hint: hint}
 }
 
 // Result is "success", a reason, or "not_sent".
@@ -82,7 +70,8 @@ func (o Outcome) Words() string {
 func unsent(f *openai.Failure) bool { return f != nil && (f.Unsent || f.Local) }
 
 // hint is what to do about a failure, "" where nothing can be said.
-func (t Target) hint(f *openai.Failure) string {
+func (t Target) hint(tr *openai.Trace) string {
+	f, isList := tr.Failure, tr.RequestID == ""
 	switch {
 	case f == nil:
 		return ""
@@ -90,12 +79,16 @@ func (t Target) hint(f *openai.Failure) string {
 		return "the exporter's machine or the probe's configuration is the cause; it is tried again at each probe"
 	case f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden:
 		return "the server wants a key, or another one: --probe.api-key-file, or http.authorization.credentials_file in YAML"
+	case isList && f.Reason == openai.ReasonEmpty:
+		return "/v1/models lists no model: set --probe.model, or model in YAML"
+	case isList && (f.Status != 0 || f.Reason == openai.ReasonProtocol):
+		return "/v1/models failed; if completions work, set --probe.model, or model in YAML"
 	case f.Status == http.StatusNotFound:
 		return "is the model's name right, and the URL's path? without a model the server's first is taken"
 	case f.Reason == openai.ReasonDNS:
 		return "does the host name of the URL resolve?"
 	case f.Reason == openai.ReasonConnect:
-		return "does a server listen at " + openai.HostPort(t.base) + "?"
+		return "does a server listen at " + openai.HostPort(t.Base) + "?"
 	case f.Reason == openai.ReasonTLS:
 		return "see http.tls_config (ca_file, cert_file, server_name), or is it a plain http:// server?"
 	}
@@ -113,8 +106,8 @@ const (
 // objectives are those of the target that are set.
 func (t Target) objectives() (all []openai.Objective) {
 	for measure, limit := range map[openai.Measure]model.Duration{
-		objectiveTTFT: t.spec.SLO.TimeToFirstToken, objectiveTPOT: t.spec.SLO.TimePerOutputToken,
-		objectiveITL: t.spec.SLO.InterTokenLatency, objectiveDuration: t.spec.SLO.RequestDuration,
+		objectiveTTFT: t.SLO.TimeToFirstToken, objectiveTPOT: t.SLO.TimePerOutputToken,
+		objectiveITL: t.SLO.InterTokenLatency, objectiveDuration: t.SLO.RequestDuration,
 	} {
 		if limit > 0 {
 			all = append(all, openai.Objective{Measure: measure, Limit: time.Duration(limit).Seconds()})
@@ -164,14 +157,15 @@ type Single struct {
 func Once(ctx context.Context, t Target) Single {
 	c, err := t.client(nil)
 	if err != nil {
-		return Single{Outcome: newModelsOutcome(t, &openai.Failure{Reason: openai.ReasonConnect, Detail: err.Error(), Unsent: true})}
+		failure := &openai.Failure{Reason: openai.ReasonConnect, Detail: err.Error(), Unsent: true}
+		return Single{Outcome: newOutcome(t, &openai.Trace{Failure: failure})}
 	}
 	defer c.CloseIdleConnections()
-	model := t.spec.Model
+	model := t.Model
 	if model == "" {
 		var failure *openai.Failure
 		if model, failure = t.firstModel(ctx, c); failure != nil {
-			return Single{Outcome: newModelsOutcome(t, failure)}
+			return Single{Outcome: newOutcome(t, &openai.Trace{Failure: failure})}
 		}
 	}
 	trace := t.send(ctx, c, t.request(model, time.Now()))

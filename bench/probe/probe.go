@@ -60,7 +60,7 @@ func (p *Prober) Collect(ch chan<- prometheus.Metric) {
 		l.mu.Unlock()
 		for _, s := range States() {
 			if isKnown {
-				ch <- prometheus.MustNewConstMetric(p.state, prometheus.GaugeValue, map[bool]float64{true: 1}[s == now], l.target.Name(), label, string(s))
+				ch <- prometheus.MustNewConstMetric(p.state, prometheus.GaugeValue, map[bool]float64{true: 1}[s == now], l.target.Name, label, string(s))
 			}
 		}
 	}
@@ -73,9 +73,9 @@ func (p *Prober) Apply(targets []Target) error {
 	for _, t := range targets {
 		c, err := t.client(p.Dial)
 		if err != nil {
-			return fmt.Errorf("probe %.40q: %w", t.Name(), err)
+			return fmt.Errorf("probe %.40q: %w", t.Name, err)
 		}
-		fresh[t.Name()] = newLoop(t, c, p.metrics, p.logger)
+		fresh[t.Name] = newLoop(t, c, p.metrics, p.logger)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,28 +123,18 @@ func (p *Prober) Run(ctx context.Context) {
 func (p *Prober) sorted() []*loop {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	byName := func(a, b *loop) int { return strings.Compare(a.target.Name(), b.target.Name()) }
+	byName := func(a, b *loop) int { return strings.Compare(a.target.Name, b.target.Name) }
 	return slices.SortedFunc(maps.Values(p.loops), byName)
-}
-
-// Targets returns the present targets, by name.
-func (p *Prober) Targets() []Target {
-	targets := []Target{}
-	for _, l := range p.sorted() {
-		targets = append(targets, l.target)
-	}
-	return targets
 }
 
 // Status is the state of one target.
 type Status struct {
-	Target, URL, Model string // the model is "" while it is not known
-	API                openai.API
-	Interval           time.Duration
-	Last, LastSuccess  Outcome // zero before there was one
-	State              State
-	Since              time.Time // of State
-	Detail             string    // what State rests on, in a clause
+	Target
+	Model             string  // learned or configured, "" while it is not known
+	Last, LastSuccess Outcome // zero before there was one
+	State             State
+	Since             time.Time // of State
+	Detail            string    // what State rests on, in a clause
 }
 
 // Statuses returns the state of every target, by name.
@@ -153,8 +143,7 @@ func (p *Prober) Statuses() []Status {
 	for _, l := range p.sorted() {
 		l.mu.Lock()
 		all = append(all, Status{
-			Target: l.target.Name(), URL: l.target.URL().String(), API: l.target.API(), Model: l.model,
-			Interval: time.Duration(l.target.spec.Interval), Last: l.last, LastSuccess: l.lastSuccess,
+			Target: l.target, Model: l.model, Last: l.last, LastSuccess: l.lastSuccess,
 			State: l.verdict.state, Since: l.verdict.since, Detail: l.verdict.detail(time.Now(), l.last, l.lastSuccess),
 		})
 		l.mu.Unlock()
@@ -195,11 +184,11 @@ func newLoop(t Target, c client, m *metrics, logger log.Logger) *loop {
 		target:  t,
 		client:  c,
 		metrics: m,
-		logger:  log.With(logger, "target", t.Name()),
+		logger:  log.With(logger, "target", t.Name),
 		skips:   make(chan struct{}),
-		model:   t.spec.Model,
-		label:   t.spec.Model,
-		verdict: verdict{unhealthyAfter: t.spec.UnhealthyAfter, healthyAfter: t.spec.HealthyAfter, state: StateUnknown, since: time.Now()},
+		model:   t.Model,
+		label:   t.Model,
+		verdict: verdict{unhealthyAfter: t.UnhealthyAfter, healthyAfter: t.HealthyAfter, state: StateUnknown, since: time.Now()},
 	}
 }
 
@@ -220,12 +209,12 @@ func (l *loop) stop() {
 func (l *loop) offset() time.Duration {
 	const longest = 10 * time.Second
 	h := fnv.New64a()
-	h.Write([]byte(l.target.Name()))
-	return time.Duration(h.Sum64() % uint64(min(time.Duration(l.target.spec.Interval), longest)))
+	h.Write([]byte(l.target.Name))
+	return time.Duration(h.Sum64() % uint64(min(time.Duration(l.target.Interval), longest)))
 }
 
 func (l *loop) run(ctx context.Context) {
-	interval := time.Duration(l.target.spec.Interval)
+	interval := time.Duration(l.target.Interval)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for planned := time.Now().Add(l.offset()); ; planned = planned.Add(interval) {
@@ -238,7 +227,7 @@ func (l *loop) run(ctx context.Context) {
 		missed := time.Since(planned) >= interval // the host slept, or was stopped
 		if missed || !l.inFlight.CompareAndSwap(false, true) {
 			l.mu.Lock() // the model's series must not come back when it has just become another
-			l.metrics.skipped.WithLabelValues(l.target.Name(), l.label).Inc()
+			l.metrics.skipped.WithLabelValues(l.target.Name, l.label).Inc()
 			l.mu.Unlock()
 			select {
 			case l.skips <- struct{}{}:
@@ -257,10 +246,10 @@ func (l *loop) run(ctx context.Context) {
 func (l *loop) probe(ctx context.Context, planned time.Time) {
 	if failure := l.learn(ctx); failure != nil {
 		l.metrics.observeUntraced(l.target, l.label, failure)
-		l.record(newModelsOutcome(l.target, failure))
+		l.record(newOutcome(l.target, &openai.Trace{Failure: failure}))
 		return
 	}
-	gauge := l.metrics.inFlight.WithLabelValues(l.target.Name(), l.label)
+	gauge := l.metrics.inFlight.WithLabelValues(l.target.Name, l.label)
 	gauge.Set(1)
 	defer gauge.Set(0)
 	request := l.target.request(l.model, planned)
@@ -272,13 +261,13 @@ func (l *loop) probe(ctx context.Context, planned time.Time) {
 	} else {
 		l.metrics.observe(l.target, l.label, trace)
 	}
-	if l.target.spec.ExpectSame && trace.Failure == nil {
+	if l.target.ExpectSame && trace.Failure == nil {
 		switch answer := sha256.Sum256([]byte(text(trace))); l.answer {
 		case [sha256.Size]byte{}:
 			l.answer = answer
 		case answer:
 		default:
-			l.metrics.answerChanges.WithLabelValues(l.target.Name(), l.label).Inc()
+			l.metrics.answerChanges.WithLabelValues(l.target.Name, l.label).Inc()
 			level.Warn(l.logger).Log("msg", "another answer than the first", "request_id", trace.RequestID)
 		}
 	}
@@ -293,7 +282,7 @@ const mostModels = 8
 
 // learn asks for the first model of the endpoint where none is configured, and again after a probe failed.
 func (l *loop) learn(ctx context.Context) *openai.Failure {
-	if l.model != "" && (l.target.spec.Model != "" || l.last.Failure == nil) {
+	if l.model != "" && (l.target.Model != "" || l.last.Failure == nil) {
 		return nil
 	}
 	learned, failure := l.target.firstModel(ctx, l.client)
@@ -319,14 +308,14 @@ func (l *loop) learn(ctx context.Context) *openai.Failure {
 	}
 	if l.label != former {
 		// Its counters stay: they have the failure after which it was asked for.
-		l.metrics.states.drop(prometheus.Labels{"target": l.target.Name(), "model": former})
+		l.metrics.states.drop(prometheus.Labels{"target": l.target.Name, "model": former})
 		l.metrics.open(l.target, l.label)
 	}
 	return nil
 }
 
 func (t Target) firstModel(ctx context.Context, c client) (string, *openai.Failure) {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(t.spec.Timeout))
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(t.Timeout))
 	defer cancel()
 	models, failure := c.Models(ctx)
 	if failure != nil {
@@ -338,28 +327,28 @@ func (t Target) firstModel(ctx context.Context, c client) (string, *openai.Failu
 func (t Target) request(model string, planned time.Time) openai.Request {
 	id := openai.NewRequestID()
 	return openai.Request{
-		API:         t.spec.API,
+		API:         t.API,
 		Model:       model,
 		Prompt:      t.text(id),
-		MaxTokens:   t.spec.MaxTokens,
+		MaxTokens:   t.MaxTokens,
 		Extra:       t.extra,
 		RequestID:   id,
 		Traced:      true,
 		KeepAnswer:  true,
 		Planned:     planned,
-		Timeout:     time.Duration(t.spec.Timeout),
-		IdleTimeout: time.Duration(t.spec.IdleTimeout),
+		Timeout:     time.Duration(t.Timeout),
+		IdleTimeout: time.Duration(t.IdleTimeout),
 	}
 }
 
 // text returns the prompt of one request. A nonce at its very start makes every
 // prompt new to a prefix cache, which would otherwise flatter the figures.
 func (t Target) text(nonce string) string {
-	if t.spec.CacheFriendly {
+	if t.CacheFriendly {
 		nonce = ""
 	}
 	body := t.prompt
-	if n := t.spec.RandomInputTokens; n > 0 {
+	if n := t.RandomInputTokens; n > 0 {
 		// Words of about one token each; the usage says how many the server counted.
 		usual, seed := dataset.Words(), fnv.New64a()
 		seed.Write([]byte(nonce))

@@ -104,7 +104,7 @@ func failedTrace(r openai.Request, reason openai.Reason) *openai.Trace {
 func fakeLoop(target Target, c client) (*Prober, *loop) {
 	p := New(log.NewNopLogger())
 	l := newLoop(target, c, p.metrics, p.logger)
-	p.loops[target.Name()] = l
+	p.loops[target.Name] = l
 	if l.model != "" {
 		p.open(target, l.model)
 	}

@@ -14,7 +14,7 @@ func TestRandomPrompt(t *testing.T) {
 	if _, other, _ := strings.Cut(target.text("other"), "\n"); other == words {
 		t.Error("the same words after another nonce")
 	}
-	target.spec.CacheFriendly = true
+	target.CacheFriendly = true
 	if target.text("n0nce") != target.text("other") {
 		t.Error("prompts differ although they are to be cached")
 	}

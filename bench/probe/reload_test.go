@@ -67,7 +67,7 @@ func quickTarget(t testing.TB, url string, change func(*Spec)) Target {
 			change(s)
 		}
 	})
-	target.spec.Interval = model.Duration(5 * time.Millisecond) // below what a user may set
+	target.Interval = model.Duration(5 * time.Millisecond) // below what a user may set
 	return target
 }
 

@@ -105,14 +105,14 @@ func TestRequest(t *testing.T) {
 
 func TestOffset(t *testing.T) {
 	offset := func(name string, interval time.Duration) time.Duration {
-		return (&loop{target: Target{spec: Spec{Name: name, Interval: model.Duration(interval)}}}).offset()
+		return (&loop{target: Target{Spec: Spec{Name: name, Interval: model.Duration(interval)}}}).offset()
 	}
 	// A restart, or an update of this program, must not move the probes.
 	for name, want := range map[string]time.Duration{
 		"chat-short":     9_109_148_596,
 		"127.0.0.1:8000": 5_346_581_316,
 	} {
-		if got := offset(name, DefaultInterval); got != want {
+		if got := offset(name, 30*time.Second); got != want {
 			t.Errorf("offset of %s: %d, want %d", name, got, want)
 		}
 	}

@@ -102,8 +102,6 @@ func (v *verdict) detail(now time.Time, last, lastSuccess Outcome) string {
 		return load + ", tokens come"
 	case v.failures > 0:
 		return fmt.Sprintf("%d failures in a row, last result %s", v.failures, last.Result())
-	case lastSuccess.At.IsZero() && v.looks > 1:
-		return load + ", tokens come, no success yet"
 	case lastSuccess.At.IsZero():
 		return "no success and no failure yet"
 	}

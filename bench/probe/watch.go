@@ -10,9 +10,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 )
 
-// lookTime bounds a look: the page of a busy server may take its time.
-const lookTime = 10 * time.Second
-
 // watch looks at the server's counters while a request waits for its first text: after half of its time, and whenever a
 // probe is skipped. end waits for the last look, and reports whether one found counters.
 func (l *loop) watch(ctx context.Context, r *openai.Request) (end func() (hasCounters bool)) {
@@ -30,9 +27,7 @@ func (l *loop) watch(ctx context.Context, r *openai.Request) (end func() (hasCou
 			case <-half.C:
 			case <-l.skips:
 			}
-			looking, cancel := context.WithTimeout(ctx, lookTime)
-			found = l.look(looking) || found
-			cancel()
+			found = l.look(ctx) || found
 		}
 	})
 	return func() bool {
@@ -45,7 +40,7 @@ func (l *loop) watch(ctx context.Context, r *openai.Request) (end func() (hasCou
 // look judges the target by its server's counters, and reports whether there are any. Two looks are half an interval
 // apart at least: a step of the engine may take its time.
 func (l *loop) look(ctx context.Context) bool {
-	if v := &l.verdict; v.looks > 0 && time.Since(v.last.at) < time.Duration(l.target.spec.Interval)/2 {
+	if v := &l.verdict; v.looks > 0 && time.Since(v.last.at) < time.Duration(l.target.Interval)/2 {
 		return true
 	}
 	now := look{at: time.Now(), tokens: map[string]float64{}}

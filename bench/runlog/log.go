@@ -110,9 +110,6 @@ func Create(dir string, run Run) (*Writer, error) {
 		return nil, fmt.Errorf("making the folder for traces: %w", err)
 	}
 	file, err := os.OpenFile(filepath.Join(dir, FileName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("%s holds the log of another run (%s): choose another folder", dir, FileName)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("creating the file for traces: %w", err)
 	}

@@ -234,14 +234,13 @@ func (a *Account) Add(b Account) {
 	a.Succeeded += b.Succeeded
 	a.Canceled += b.Canceled
 	a.Unknown += b.Unknown
-	failed := maps.Clone(a.Failed)
+	a.Failed = maps.Clone(a.Failed)
 	for reason, n := range b.Failed {
-		if failed == nil {
-			failed = map[openai.Reason]int{}
+		if a.Failed == nil {
+			a.Failed = map[openai.Reason]int{}
 		}
-		failed[reason] += n
+		a.Failed[reason] += n
 	}
-	a.Failed = failed
 }
 
 // FailureRatio is the share of failed requests among those not canceled, 0 for none.

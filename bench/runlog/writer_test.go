@@ -98,7 +98,7 @@ func TestFoldersThatCannotBeUsed(t *testing.T) {
 		noError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)))
 	}
 	for path, want := range map[string]string{
-		used:                       used + " holds the log of another run (traces.jsonl): choose another folder",
+		used:                       "creating the file for traces: open " + used + "/traces.jsonl: file exists",
 		file:                       "making the folder for traces: mkdir " + file + ": not a directory",
 		filepath.Join(file, "sub"): "making the folder for traces: mkdir " + file + ": not a directory",
 	} {

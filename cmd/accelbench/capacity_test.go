@@ -230,8 +230,8 @@ func TestCapacityUsage(t *testing.T) {
 		"--slo ttft:p90<2s --request-rate NaN..2":                       "is no range",
 		"--slo ttft:p90<2s --precision 0":                               `"0" is no share from 0.1% to 50%, such as 5%`,
 		"--slo ttft:p90<2s --precision 60%":                             "is no share",
-		"--slo ttft:p90<2s --repeat 0":                                  "--repeat: 0 is not above 0",
-		"--slo ttft:p90<2s --num-prompts -1":                            "--num-prompts: -1 is not above 0",
+		"--slo ttft:p90<2s --repeat 0":                                  `--repeat: "0" is no whole number above 0`,
+		"--slo ttft:p90<2s --num-prompts -1":                            `--num-prompts: "-1" is no whole number above 0`,
 		"--slo ttft:p90<2s --dataset-name timed_trace --dataset-path f": "a timed_trace has its own times",
 		"--slo ttft:p90<2s -- --num-prompts 5":                          "unexpected --num-prompts",
 	} {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/compare"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/load"
-	"github.com/accelerator-exporter/accelerator_exporter/bench/placement"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
@@ -225,16 +224,13 @@ func (s *compareFlags) sides(ctx context.Context) (sides []compare.PlannedSide, 
 		return nil, fmt.Errorf("--bindings: %w", err)
 	}
 	for _, b := range bindings {
-		command, err := compare.ParseBound(s.bindings, b.Prefix)
+		command, err := compare.ParseBound(s.bindings, strings.Fields(b.Command))
 		if err != nil {
 			return nil, usage(fmt.Errorf("--bindings: %w", err))
 		}
-		sides = append(sides, compare.PlannedSide{
-			Name: b.Name, Command: command,
-			Server: runlog.Server{Command: strings.Join(b.Prefix, " "), Binding: b.Meaning, Recommended: b.Recommended},
-		})
+		sides = append(sides, compare.PlannedSide{Name: b.Name, Command: command, Server: b.Server})
 	}
-	printNotes(s.stderr, placement.Judge(machine).Remarks) // also with --quiet: a side may be killed
+	printNotes(s.stderr, machine.Judge().Remarks) // also with --quiet: a side may be killed
 	return sides, nil
 }
 

@@ -55,8 +55,6 @@ func (l *loadFlags) registerShape(c *kingpin.CmdClause, cfg *load.Config) {
 func (l *loadFlags) steps(replay bool, idle time.Duration) (steps []runlog.Step, err error) {
 	paced := slices.ContainsFunc(l.rates, func(rate float64) bool { return !math.IsInf(rate, 1) })
 	switch {
-	case l.repeat > 1000:
-		err = errors.New("--repeat must be from 1 to 1000")
 	case l.Warmups < 0:
 		err = errors.New("--num-warmups must not be negative")
 	case min(l.Duration, l.RampUp, l.Timeout, idle) < 0:
@@ -73,64 +71,47 @@ func (l *loadFlags) steps(replay bool, idle time.Duration) (steps []runlog.Step,
 	if err != nil {
 		return nil, err
 	}
+	rates, bounds := l.rates, l.users
+	if len(rates) == 0 {
+		rates = []float64{math.Inf(1)} // as with vLLM's tool
+	}
+	if len(bounds) == 0 {
+		bounds = []int{0}
+	}
 	for repeat := range l.repeat {
-		for _, s := range l.levels(replay) {
-			isBurst := s.Arrival == runlog.ArrivalBurst
-			s.Index, s.Repeat = len(steps), repeat
-			if l.Duration > 0 && !l.requestsSet && !isBurst {
-				s.Requests = 0
+		for _, rate := range rates {
+			for _, bound := range bounds {
+				s := l.level(replay, rate, bound)
+				s.Index, s.Repeat = len(steps), repeat
+				steps = append(steps, s)
 			}
-			if isBurst {
-				s.RampUp = 0
-			}
-			steps = append(steps, s)
 		}
 	}
 	return steps, nil
 }
 
-// levels are the loads of a sweep: the times of a trace, rates or users. As with vLLM's tool, no rate is an infinite
-// one: users where their number is bounded, else all at once.
-func (l *loadFlags) levels(replay bool) []runlog.Step {
-	bound := 0
-	if len(l.users) == 1 {
-		bound = l.users[0]
+// level is the load at a rate and with a bound, 0 for none: the times of a trace, a rate, users, or all at once.
+func (l *loadFlags) level(replay bool, rate float64, bound int) runlog.Step {
+	s := l.Step
+	s.Burstiness, s.MaxConcurrency = 0, bound
+	if l.Duration > 0 && !l.requestsSet {
+		s.Requests = 0
 	}
-	level := func(arrival runlog.Arrival, users, bound int, rate float64) runlog.Step {
-		s := l.Step
-		s.Arrival, s.Concurrency, s.MaxConcurrency, s.Rate = arrival, users, bound, rate
-		if arrival != runlog.ArrivalGamma && arrival != runlog.ArrivalPoisson {
-			s.Burstiness = 0
-		}
-		return s
+	switch {
+	case replay:
+		s.Arrival = runlog.ArrivalReplay
+	case math.IsInf(rate, 1) && bound > 0:
+		s.Arrival, s.Concurrency, s.MaxConcurrency = runlog.ArrivalClosed, bound, 0
+	case math.IsInf(rate, 1):
+		s.Arrival, s.Requests, s.RampUp = runlog.ArrivalBurst, l.Requests, 0
+	case math.IsInf(l.Burstiness, 1):
+		s.Arrival, s.Rate = runlog.ArrivalConstant, rate
+	case l.Burstiness == 1:
+		s.Arrival, s.Rate, s.Burstiness = runlog.ArrivalPoisson, rate, 1
+	default:
+		s.Arrival, s.Rate, s.Burstiness = runlog.ArrivalGamma, rate, l.Burstiness
 	}
-	if replay {
-		return []runlog.Step{level(runlog.ArrivalReplay, 0, bound, 0)}
-	}
-	var steps []runlog.Step
-	for _, rate := range l.rates {
-		switch {
-		case math.IsInf(rate, 1) && bound > 0:
-			steps = append(steps, level(runlog.ArrivalClosed, bound, 0, 0))
-		case math.IsInf(rate, 1):
-			steps = append(steps, level(runlog.ArrivalBurst, 0, 0, 0))
-		case math.IsInf(l.Burstiness, 1):
-			steps = append(steps, level(runlog.ArrivalConstant, 0, bound, rate))
-		case l.Burstiness == 1:
-			steps = append(steps, level(runlog.ArrivalPoisson, 0, bound, rate))
-		default:
-			steps = append(steps, level(runlog.ArrivalGamma, 0, bound, rate))
-		}
-	}
-	for _, n := range l.users {
-		if len(l.rates) == 0 {
-			steps = append(steps, level(runlog.ArrivalClosed, n, 0, 0))
-		}
-	}
-	if len(steps) == 0 {
-		return []runlog.Step{level(runlog.ArrivalBurst, 0, 0, 0)}
-	}
-	return steps
+	return s
 }
 
 type requestFlags struct {
@@ -234,7 +215,7 @@ func (d *dataFlags) register(c *kingpin.CmdClause, cfg *load.Config) {
 
 // complete adds to the data set what depends on several flags: its kind, by its name, else as the file looks, else random,
 // and its lengths. Its error is of the command line, unless the file cannot be read.
-func (d *dataFlags) complete(c *dataset.Config, blockSize int) (err error) {
+func (d *dataFlags) complete(c *dataset.Config) (err error) {
 	switch {
 	case c.Path != "" && d.turnsSet:
 		return usage(errors.New("--multi-turn-num-turns, --multi-turn-input-len and --multi-turn-prefix-len are of made conversations: a --dataset-path has its own"))
@@ -262,16 +243,8 @@ func (d *dataFlags) complete(c *dataset.Config, blockSize int) (err error) {
 	if length := d.outputLens[answers]; c.OutputLen == 0 && length != nil {
 		c.OutputLen = max(0, *length)
 	}
-	switch {
-	case c.CacheHit == 0:
-	case c.Kind != dataset.Random || c.PrefixLen > 0:
-		err = errors.New("give --dataset-name random, without --random-prefix-len")
-	default: // the run splits them by the server's blocks
-		split := *c
-		err = split.SplitForCache(cmp.Or(blockSize, 1))
-	}
-	if err != nil {
-		return usage(fmt.Errorf("--random-cache-hit: %w", err))
+	if c.CacheHit > 0 && (c.Kind != dataset.Random || c.PrefixLen > 0) {
+		return usage(errors.New("--random-cache-hit: give --dataset-name random, without --random-prefix-len"))
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (p *program) addPlacement() {
 		if err != nil {
 			return exitNothing, err
 		}
-		result := placement.Judge(m)
+		result := m.Judge()
 		if *asJSON {
 			err = writeJSON(p.stdout, result)
 		} else {

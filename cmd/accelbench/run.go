@@ -64,9 +64,7 @@ func (s *runFlags) register(c *kingpin.CmdClause, levels func(*kingpin.CmdClause
 	s.out.register(c, &s.cfg)
 	s.render.register(c)
 	s.team.register(c)
-	for _, h := range vllmFlags {
-		h.register(c, &s.ignored)
-	}
+	addIgnored(c, vllmValues, vllmSwitches, &s.ignored)
 }
 
 // putter puts a load on, step by step: [load.Run], [load.Follow] as another machine says, or a search.
@@ -129,7 +127,7 @@ func (s *runFlags) config() (cfg load.Config, err error) {
 	if run.URL, run.API, err = s.endpoint.address(run.Backend); err != nil {
 		return cfg, usage(err)
 	}
-	if err := s.data.complete(&cfg.Dataset, run.BlockSize); err != nil {
+	if err := s.data.complete(&cfg.Dataset); err != nil {
 		return cfg, err
 	}
 	cfg.Dataset.API = run.API
@@ -292,8 +290,7 @@ func (p *program) addEvalscope() *runFlags {
 	s.out.registerRun(c, &s.cfg)
 	s.team.register(c)
 	// These change neither load nor figures.
-	ignored := hiddenFlags{values: "tokenizer-path connect-timeout log-every-n-query wandb-api-key name", switches: "debug stream"}
-	ignored.register(c, &s.ignored)
+	addIgnored(c, "tokenizer-path connect-timeout log-every-n-query wandb-api-key name", "debug stream", &s.ignored)
 
 	p.commands[c.Model().Name] = func(ctx context.Context) (int, error) { return s.start(ctx, s.saveEvalscope) }
 	return s

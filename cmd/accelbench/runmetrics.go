@@ -40,8 +40,8 @@ type runMetrics struct {
 
 // newRunMetrics returns metrics without a series: they come with the first step.
 func newRunMetrics() *runMetrics {
-	const split = 1.25 // a percentile that is read off them is that near
-	m := &runMetrics{Series: probe.NewSeries("accelerator_bench_", "Requests that are over.", "Failed requests by reason.", split, "target", "model", "step")}
+	boundaries := prometheus.ExponentialBuckets(0.001, 1.25, 72) // a percentile that is read off them is that near
+	m := &runMetrics{Series: probe.NewSeries("accelerator_bench_", "Requests that are over.", "Failed requests by reason.", boundaries, "target", "model", "step")}
 	m.seconds = m.Gauge("step_seconds", "Time from the step's first request to now, or to the step's end.")
 	m.concurrency = m.Gauge("concurrency", "Requests that are to be in flight, or at most; absent without a bound.")
 	m.rate = m.Gauge("request_rate", "Requests a second that are to be sent; absent for a closed loop.")

@@ -53,7 +53,7 @@ func TestBindingWhereCPUsAlternate(t *testing.T) {
 	for _, process := range m.Processes {
 		got = append(got, process.Text)
 	}
-	result := placement.Judge(m)
+	result := m.Judge()
 	if result.Binding == nil {
 		t.Fatalf("no binding; processes %q; %q", got, result.Remarks)
 	}

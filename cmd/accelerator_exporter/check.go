@@ -57,7 +57,7 @@ func checkTargets(ctx context.Context, targets []probe.Target, out io.Writer, wi
 			printSingle(out, t, single)
 			fmt.Fprintln(out)
 		}
-		line := fmt.Sprintf("%s: %s", t.Name(), result(single.Outcome))
+		line := fmt.Sprintf("%s: %s", t.Name, result(single.Outcome))
 		switch f := single.Failure; {
 		case f == nil:
 			found.add(checkWell, "%s, TTFT %s", line, took(single.TTFT))

@@ -56,10 +56,10 @@ func (s *settings) checkWithFlags(flags []probe.Target, file probe.File) error {
 	}
 	var wrong []error
 	for _, t := range file.Targets {
-		if slices.ContainsFunc(flags, func(f probe.Target) bool { return f.Name() == t.Name() }) {
-			wrong = append(wrong, file.At(t, fmt.Errorf("name: the probe of --probe.target is named %q too: give this one another name, or leave --probe.target out", t.Name())))
+		if slices.ContainsFunc(flags, func(f probe.Target) bool { return f.Name == t.Name }) {
+			wrong = append(wrong, file.At(t, fmt.Errorf("name: the probe of --probe.target is named %q too: give this one another name, or leave --probe.target out", t.Name)))
 		}
-		for _, vendor := range slices.Sorted(maps.Keys(t.Devices())) {
+		for _, vendor := range slices.Sorted(maps.Keys(t.Devices)) {
 			if !slices.Contains(vendors, vendor) {
 				wrong = append(wrong, file.At(t, fmt.Errorf("devices: no vendor is called %q, known: %s", vendor, strings.Join(vendors, ", "))))
 			}

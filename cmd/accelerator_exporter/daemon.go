@@ -71,7 +71,7 @@ func (d *daemon) logStart(vendors []collector.VendorOptions, c configuration) {
 		level.Warn(d.logger).Log("msg", "no card metrics: no vendor's tool was found or enabled; give its path with --collector.VENDOR.command")
 	}
 	for _, t := range c.targets {
-		level.Info(d.logger).Log("msg", "probing", "target", t.Name(), "url", t.URL())
+		level.Info(d.logger).Log("msg", "probing", "target", t.Name, "url", t.Base)
 	}
 	if len(c.targets) == 0 {
 		level.Info(d.logger).Log("msg", "nothing is probed; to probe a server, set --probe.target or --config.file")

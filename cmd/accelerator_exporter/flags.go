@@ -130,9 +130,9 @@ func (s *settings) probeFlags(app *kingpin.Application) {
 	p := &s.probe
 	app.Flag("probe.target", "URL of a model server to probe: its base, with or without /v1, or the whole URL of its API.").StringVar(&p.URL)
 	app.Flag("probe.model", "Model to request. Default: the first that the server lists.").StringVar(&p.Model)
-	app.Flag("probe.interval", "Interval between probes.").Default(probe.DefaultInterval.String()).DurationVar((*time.Duration)(&p.Interval))
-	app.Flag("probe.timeout", "Timeout of a probe.").Default(probe.DefaultTimeout.String()).DurationVar((*time.Duration)(&p.Timeout))
-	app.Flag("probe.max-tokens", "Maximum number of tokens to generate per probe.").Default(fmt.Sprint(probe.DefaultMaxTokens)).IntVar(&p.MaxTokens)
+	app.Flag("probe.interval", "Interval between probes.").Default(p.Interval.String()).DurationVar((*time.Duration)(&p.Interval))
+	app.Flag("probe.timeout", "Timeout of a probe.").Default(p.Timeout.String()).DurationVar((*time.Duration)(&p.Timeout))
+	app.Flag("probe.max-tokens", "Maximum number of tokens to generate per probe.").Default(fmt.Sprint(p.MaxTokens)).IntVar(&p.MaxTokens)
 	app.Flag("probe.api-key-file", "File with the API key, read again for each probe.").StringVar(&s.apiKeyFile)
 	app.Flag("config.file", "Path of the probe configuration file (YAML): any number of targets, and all other settings of a probe.").StringVar(&s.configFile)
 	app.Flag("config.check", "Check the configuration and the files that it names, and exit with 0 or 1.").BoolVar(&s.configCheck)

@@ -91,7 +91,7 @@ func (d *daemon) landing(now time.Time) landing {
 	}
 	for _, s := range d.prober.Statuses() {
 		view := newProbeView(s)
-		view.Lines = d.lastHour.lines(s.Target)
+		view.Lines = d.lastHour.lines(s.Name)
 		page.Probes = append(page.Probes, view)
 	}
 	for _, s := range d.hardware.Statuses() {

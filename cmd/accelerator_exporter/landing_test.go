@@ -137,7 +137,7 @@ func TestLandingPageEscapes(t *testing.T) {
 	page := landing{
 		Vendors:    []vendorView{newVendorView(collector.Cards{Known: true, Snapshot: model.Snapshot{Devices: []model.Device{{ID: evil, Name: evil, Health: &model.Health{State: evil}}}}}, time.Now(), time.Second)},
 		Collectors: []collectorView{newCollectorView(collector.Status{LastError: evil, LeftOut: model.Warnings{Texts: []string{evil}, Count: 3}})},
-		Probes:     []probeView{newProbeView(probe.Status{Target: evil, Model: evil, Last: probe.Outcome{At: time.Now(), Failure: &openai.Failure{Detail: evil}}})},
+		Probes:     []probeView{newProbeView(probe.Status{Target: probe.Target{Spec: probe.Spec{Name: evil}}, Model: evil, Last: probe.Outcome{At: time.Now(), Failure: &openai.Failure{Detail: evil}}})},
 	}
 	var html strings.Builder
 	if err := landingHTML.Execute(&html, page); err != nil {

@@ -56,12 +56,12 @@ func (h *lastHour) add(now time.Time, targets []probe.Status, serving map[string
 	}
 	for _, s := range targets {
 		ttft := math.NaN()
-		isRecent := now.Sub(s.LastSuccess.At) <= s.Interval+lastHourStep // a probe takes its time
-		if s.Last.Failure == nil && isRecent && s.LastSuccess.TTFT > 0 { // an answer may have no text
+		isRecent := now.Sub(s.LastSuccess.At) <= time.Duration(s.Interval)+lastHourStep // a probe takes its time
+		if s.Last.Failure == nil && isRecent && s.LastSuccess.TTFT > 0 {                // an answer may have no text
 			ttft = s.LastSuccess.TTFT.Seconds()
 		}
-		hour := old[s.Target]
-		h.targets[s.Target] = targetHour{appended(hour.ttft, ttft), appended(hour.utilization, meanUtilization(serving[s.Target], vendors))}
+		hour := old[s.Name]
+		h.targets[s.Name] = targetHour{appended(hour.ttft, ttft), appended(hour.utilization, meanUtilization(serving[s.Name], vendors))}
 	}
 }
 

@@ -17,10 +17,11 @@ import (
 // beside those that serve it do not count.
 func TestLastHour(t *testing.T) {
 	var h lastHour
+	named := func(name string) probe.Target { return probe.Target{Spec: probe.Spec{Name: name}} }
 	serving := map[string]map[servingCard]bool{"chat": {{"metax", "0"}: true, {"metax", "1"}: true}}
 	for i := range 130 {
 		now := day0.Add(time.Duration(i) * lastHourStep)
-		chat := probe.Status{Target: "chat", Interval: 10 * time.Second, LastSuccess: probe.Outcome{At: now, TTFT: 250 * time.Millisecond}}
+		chat := probe.Status{Target: named("chat"), LastSuccess: probe.Outcome{At: now, TTFT: 250 * time.Millisecond}}
 		chat.Last = chat.LastSuccess
 		if i == 129 {
 			chat.LastSuccess.TTFT = 500 * time.Millisecond
@@ -30,7 +31,7 @@ func TestLastHour(t *testing.T) {
 		}
 		targets := []probe.Status{chat}
 		if i < 100 {
-			targets = append(targets, probe.Status{Target: "gone", LastSuccess: chat.LastSuccess})
+			targets = append(targets, probe.Status{Target: named("gone"), LastSuccess: chat.LastSuccess})
 		}
 		card := func(id string, busy float64) model.Device {
 			return model.Device{ID: id, Readings: model.Readings{{Metric: "utilization_ratio", Value: busy}}}

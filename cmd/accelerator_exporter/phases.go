@@ -21,9 +21,9 @@ func printSingle(out io.Writer, t probe.Target, s probe.Single) {
 			fmt.Fprintf(w, "%s\t%s\n", name, text)
 		}
 	}
-	line("target", t.Name())
-	line("url", t.URL().String())
-	line("api", string(t.API()))
+	line("target", t.Name)
+	line("url", t.Base.String())
+	line("api", string(t.API))
 	line("model", s.Model)
 	line("request id", s.RequestID)
 	if s.Trace != nil {

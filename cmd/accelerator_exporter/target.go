@@ -14,11 +14,11 @@ import (
 // may not.
 func (d *daemon) serveTarget(w http.ResponseWriter, r *http.Request) {
 	all, name := d.prober.Statuses(), r.PathValue("name")
-	i := slices.IndexFunc(all, func(s probe.Status) bool { return s.Target == name || name == "" && len(all) == 1 })
+	i := slices.IndexFunc(all, func(s probe.Status) bool { return s.Name == name || name == "" && len(all) == 1 })
 	if i < 0 {
 		var names []string
 		for _, s := range all {
-			names = append(names, s.Target)
+			names = append(names, s.Name)
 		}
 		http.Error(w, fmt.Sprintf("no target %q; known: %s", name, strings.Join(names, ", ")), http.StatusNotFound)
 		return
@@ -34,7 +34,7 @@ func (d *daemon) serveTarget(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s: %s\n", s.State, s.Detail)
 		return
 	}
-	page := map[string]any{"target": s.Target, "model": nil, "state": s.State, "since": s.Since, "detail": s.Detail, "last_success": nil}
+	page := map[string]any{"target": s.Name, "model": nil, "state": s.State, "since": s.Since, "detail": s.Detail, "last_success": nil}
 	if s.Model != "" {
 		page["model"] = s.Model
 	}

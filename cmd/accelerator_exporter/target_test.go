@@ -73,7 +73,7 @@ func TestStatesOfTargets(t *testing.T) {
 
 	moody.SetFault(fakevllm.FaultFreeze)
 	becomes("moody", "stalled", 503)
-	moody.SetFault(fakevllm.FaultHTTP500)
+	moody.SetFault("http_500")
 	becomes("moody", "failing", 503)
 	moody.SetFault(fakevllm.FaultNone)
 	becomes("moody", "ok", 200)

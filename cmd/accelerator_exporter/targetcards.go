@@ -78,7 +78,7 @@ func (t *targetCards) run(ctx context.Context, interval time.Duration) {
 }
 
 func (t *targetCards) update(ctx context.Context) {
-	targets := t.prober.Targets()
+	targets := t.prober.Statuses()
 	ports := t.localPorts(ctx, targets)
 	var byPort map[int]process.Server
 	if len(ports) > 0 {
@@ -88,15 +88,15 @@ func (t *targetCards) update(ctx context.Context) {
 	vendors, cards := t.hardware.Cards(), map[string]map[servingCard]bool{}
 	for _, target := range targets {
 		all := map[servingCard]bool{}
-		for vendor, devices := range target.Devices() {
+		for vendor, devices := range target.Devices {
 			for _, device := range devices {
 				all[servingCard{vendor, device}] = true
 			}
 		}
-		if server, ok := byPort[ports[target.Name()]]; ok {
+		if server, ok := byPort[ports[target.Name]]; ok {
 			all = t.cardsOf(server, byPort, vendors)
 		}
-		cards[target.Name()] = all
+		cards[target.Name] = all
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,19 +137,19 @@ func (t *targetCards) cardsOf(server process.Server, byPort map[int]process.Serv
 }
 
 // localPorts are the ports, by target, of those on this machine whose cards are not configured.
-func (t *targetCards) localPorts(ctx context.Context, targets []probe.Target) map[string]int {
+func (t *targetCards) localPorts(ctx context.Context, targets []probe.Status) map[string]int {
 	var hosts []string
 	for _, target := range targets {
-		if target.Devices() == nil {
-			hosts = append(hosts, target.URL().Hostname())
+		if target.Devices == nil {
+			hosts = append(hosts, target.Base.Hostname())
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	local, ports := t.hosts.Among(ctx, hosts), map[string]int{}
 	for _, target := range targets {
-		if target.Devices() == nil && local[target.URL().Hostname()] {
-			ports[target.Name()], _ = strconv.Atoi(openai.Port(target.URL())) // a valid URL has one
+		if target.Devices == nil && local[target.Base.Hostname()] {
+			ports[target.Name], _ = strconv.Atoi(openai.Port(target.Base)) // a valid URL has one
 		}
 	}
 	return ports

@@ -28,7 +28,7 @@ func TestOneNameOfAnEndpoint(t *testing.T) {
 		if len(wrong) > 0 {
 			t.Fatal(wrong)
 		}
-		if got := target.Name(); got != want {
+		if got := target.Name; got != want {
 			t.Errorf("probe of %s: target %q, want %q", url, got, want)
 		}
 		if got := openai.TargetName(url); got != want {
@@ -38,8 +38,8 @@ func TestOneNameOfAnEndpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ports := newTargetCards(collector.Options{}, nil, nil).localPorts(t.Context(), []probe.Target{target})
-		if got := strconv.Itoa(ports[target.Name()]); got != port {
+		ports := newTargetCards(collector.Options{}, nil, nil).localPorts(t.Context(), []probe.Status{{Target: target}})
+		if got := strconv.Itoa(ports[target.Name]); got != port {
 			t.Errorf("cards of %s: port %s, want %s", url, got, port)
 		}
 	}

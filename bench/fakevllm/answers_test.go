@@ -10,7 +10,7 @@ import (
 )
 
 // What other engines send is told by their own words, and no token of it is lost.
-func TestFrames(t *testing.T) {
+func TestAnswersOfOtherEngines(t *testing.T) {
 	type seen struct {
 		failure           string
 		chunks, tokens    int
