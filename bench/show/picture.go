@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -28,7 +29,7 @@ func Picture(w io.Writer, r *result.Report) error {
 	for i, n := range all.Charts[:tiles.Cols*tiles.Rows] {
 		p := plot.New()
 		p.Title.Text, p.X.Label.Text = n.Title, fmt.Sprintf("load (%s)", all.Axis)
-		p.X.Min, p.Y.Min = 0, 0
+		p.X.Min, p.Y.Min, p.Y.Max = 0, 0, 0
 		p.Add(plotter.NewGrid())
 		var points plotter.XYs
 		for k, v := range n.Lines[0].Values {
@@ -41,6 +42,7 @@ func Picture(w io.Writer, r *result.Report) error {
 				return fmt.Errorf("drawing %s: %w", n.Title, err)
 			}
 		}
+		p.Y.Max = cmp.Or(1.1*p.Y.Max, 1)
 		p.Draw(tiles.At(draw.New(canvas), i%tiles.Cols, i/tiles.Cols))
 	}
 	_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
