@@ -113,7 +113,9 @@ func Page(w io.Writer, r *result.Report) error {
 		v.Charts[0] = over
 	}
 	for i := range r.Runs {
-		v.Commands = append(v.Commands, Clean(shellquote.Join(r.Runs[i].Command...)))
+		if r.Runs[i].Rank == 0 { // else it is the leader's
+			v.Commands = append(v.Commands, Clean(shellquote.Join(r.Runs[i].Command...)))
+		}
 	}
 	requests := 0
 	for i := range r.Steps {
