@@ -70,7 +70,7 @@ func (a *attributed) step(t *testing.T, what string, want ...string) {
 }
 
 // allocationLines are the lines of a scrape about allocations.
-func allocationLines(t testing.TB, c prometheus.Collector) []string {
+func allocationLines(t testing.TB, c prometheus.Gatherer) []string {
 	t.Helper()
 	var lines []string
 	for line := range strings.Lines(scrape(t, c)) {

@@ -1,10 +1,13 @@
 package collector
 
 import (
-	"fmt"
+	"errors"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/host"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
@@ -12,17 +15,24 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
-// Describe implements prometheus.Collector; the set is static.
+// Describe says which metrics Gather may give; the set is static.
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, s := range c.series {
 		ch <- s.desc
 	}
 }
 
-// Collect implements prometheus.Collector from memory alone: it runs no tool and
-// reads no file.
-func (c *Collector) Collect(ch chan<- prometheus.Metric) {
-	e := emitter{series: c.series, ch: ch}
+// Gather implements prometheus.Gatherer from memory alone: it runs no tool and reads no file. Families of cards and nodes are
+// those of the last scrape until a source has something new.
+func (c *Collector) Gather() ([]*dto.MetricFamily, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	own, parts := &part{}, c.keptParts()
+	if !slices.Equal(parts, c.parts) {
+		c.parts = parts
+		c.families, c.wrong = families(parts)
+	}
+	e := emitter{series: c.series, part: own}
 	for _, s := range c.Statuses() {
 		e.status(s)
 	}
@@ -32,45 +42,63 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		if n := v.expected(); n > 0 {
 			e.put("devices_expected", float64(n), e.vendor)
 		}
-		var table []model.Device
-		if s := v.poller.fresh(); s != nil {
-			e.snapshot(s, c.processes)
-			table = s.Devices
-		}
-		e.details(table, v)
-	}
-	if c.numa != nil {
-		if s := c.numa.fresh(); s != nil {
-			e.nodes(s)
-		}
 	}
 	if c.allocations != nil {
 		c.allocated(e)
 	}
+	all, err := families([]*part{own})
+	all = append(all, c.families...)
+	slices.SortFunc(all, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return all, errors.Join(err, c.wrong)
 }
 
-// emitter writes const metrics of one scrape.
+// keptParts are those of the sources that hold now, in the order of precedence: of two commands with the same, as of the main
+// table, the first holds.
+func (c *Collector) keptParts() (parts []*part) {
+	known := map[any]*part{}
+	for _, p := range c.parts {
+		known[p.source] = p
+	}
+	keep := func(source any, vendor string, fill func(emitter)) {
+		p := known[source]
+		if p == nil {
+			p = &part{source: source}
+			fill(emitter{c.series, p, vendor})
+		}
+		parts = append(parts, p)
+	}
+	for _, v := range c.vendors {
+		if s := v.poller.fresh(); s != nil {
+			keep(s, v.Name, func(e emitter) { e.snapshot(s, c.processes) })
+		}
+		for _, t := range v.tools() {
+			for _, r := range t.readings() {
+				keep(r, v.Name, func(e emitter) { e.readings(r.readings, e.vendor, r.device) })
+			}
+		}
+	}
+	if c.numa != nil {
+		if s := c.numa.fresh(); s != nil {
+			keep(s, "", func(e emitter) { e.nodes(s) })
+		}
+	}
+	return parts
+}
+
+// emitter writes samples into a part.
 type emitter struct {
-	series map[string]series
-	ch     chan<- prometheus.Metric
+	series map[string]*series
+	part   *part
 	vendor string
 }
 
-// put writes a sample of one of Metrics, with all its labels. It may shorten what is in
-// labels.
-func (e emitter) put(name string, v float64, labels ...string) { e.ch <- e.metric(name, v, labels) }
-
-// metric makes a sample: the one place where texts of tools become labels. Lists are labels as they are.
-func (e emitter) metric(name string, v float64, labels []string, lists ...string) prometheus.Metric {
-	s := e.series[name]
+// put writes a sample of one of Metrics, with all its labels: the one place where texts of tools become labels. It may
+// shorten what is in labels.
+func (e emitter) put(name string, v float64, labels ...string) {
 	for i := range labels {
 		labels[i] = labelValue(labels[i])
 	}
-	m, err := prometheus.NewConstMetric(s.desc, s.kind, v, append(labels, lists...)...)
-	if err != nil { // a panic here would cost the other collectors their series
-		m = prometheus.NewInvalidMetric(s.desc, fmt.Errorf("%s: %w", name, err))
-	}
-	return m
+	e.part.add(e.series[name], v, labels)
 }
 
 // readings writes what was printed, behind the labels of its card, slice or node.
@@ -100,28 +128,6 @@ func (e emitter) runs(tools []*tool) {
 		for command, r := range t.lastRuns() {
 			e.put("collector_command_duration_seconds", r.duration.Seconds(), e.vendor, command)
 			e.put("collector_command_success", oneIf(r.success), e.vendor, command)
-		}
-	}
-}
-
-// details writes the readings that the main table lacks; of two commands with the same, the first holds.
-func (e emitter) details(table []model.Device, v *vendorCollector) {
-	written := map[string]bool{}
-	for i := range table {
-		for _, r := range table[i].Readings {
-			written[sampleID(table[i].ID, r)] = true
-		}
-	}
-	var all []*cardReadings
-	for _, t := range v.tools() {
-		all = append(all, t.readings()...)
-	}
-	for _, ofCard := range e.samples(&v.samples, all) {
-		for _, s := range ofCard {
-			if !written[s.id] {
-				written[s.id] = true
-				e.ch <- s.metric
-			}
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-kit/log"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/ascend"
 	"github.com/accelerator-exporter/accelerator_exporter/collector/enflame"
@@ -105,7 +106,7 @@ type VendorOptions struct {
 	ExpectedDevices int
 }
 
-// Collector polls the enabled sources and is a prometheus.Collector of what they
+// Collector polls the enabled sources and is a prometheus.Gatherer of what they
 // answered. Run must be called for anything but the health series to appear.
 type Collector struct {
 	vendors     []*vendorCollector
@@ -114,7 +115,12 @@ type Collector struct {
 	allocations *poller[[]kube.Claim] // nil where it is off
 	healths     []*health             // of all of these
 	processes   bool
-	series      map[string]series
+	series      map[string]*series
+
+	mu       sync.Mutex // polls do not wait for it
+	parts    []*part    // of the last scrape
+	families []*dto.MetricFamily
+	wrong    error // why a sample of them is missing
 }
 
 // New prepares the collector. Nothing is run or read before Run.

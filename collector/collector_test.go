@@ -98,11 +98,9 @@ func simulated(t *testing.T, check func(c *Collector)) {
 	})
 }
 
-func scrape(t testing.TB, c prometheus.Collector) string {
+func scrape(t testing.TB, c prometheus.Gatherer) string {
 	t.Helper()
-	r := prometheus.NewPedanticRegistry()
-	r.MustRegister(c)
-	families, err := r.Gather()
+	families, err := c.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +241,7 @@ func TestProcessesCanBeTurnedOff(t *testing.T) {
 		if !strings.Contains(scrape(t, c), "accelerator_process_memory_used_bytes{") {
 			t.Error("no process series")
 		}
-		c.processes = false
+		c.processes, c.parts = false, nil
 		if strings.Contains(scrape(t, c), "accelerator_process_memory_used_bytes{") {
 			t.Error("process series although they are turned off")
 		}

@@ -228,11 +228,9 @@ func start(t *testing.T, c interface{ Run(context.Context) }) {
 }
 
 // scraped calls do with each series of a scrape.
-func scraped(t testing.TB, c prometheus.Collector, do func(name string, labels map[string]string, value float64)) {
+func scraped(t testing.TB, c prometheus.Gatherer, do func(name string, labels map[string]string, value float64)) {
 	t.Helper()
-	r := prometheus.NewPedanticRegistry()
-	r.MustRegister(c)
-	families, err := r.Gather()
+	families, err := prometheus.Gatherers{c}.Gather() // which checks them
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +250,7 @@ func labelsByName(m *dto.Metric) map[string]string {
 }
 
 // read is which cards have a reading in a scrape, by toy command.
-func read(t testing.TB, c prometheus.Collector) map[string]string {
+func read(t testing.TB, c prometheus.Gatherer) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	scraped(t, c, func(name string, labels map[string]string, _ float64) {
@@ -263,7 +261,7 @@ func read(t testing.TB, c prometheus.Collector) map[string]string {
 	return all
 }
 
-func wantRead(t *testing.T, c prometheus.Collector, want map[string]string) {
+func wantRead(t *testing.T, c prometheus.Gatherer, want map[string]string) {
 	t.Helper()
 	if diff := cmp.Diff(want, read(t, c)); diff != "" {
 		t.Errorf("cards with readings, want (-) and got (+) differ:\n%s", diff)
@@ -271,7 +269,7 @@ func wantRead(t *testing.T, c prometheus.Collector, want map[string]string) {
 }
 
 // runs are how the last run of each command went in a scrape.
-func runs(t testing.TB, c prometheus.Collector) map[string]run {
+func runs(t testing.TB, c prometheus.Gatherer) map[string]run {
 	t.Helper()
 	all := map[string]run{}
 	scraped(t, c, func(name string, labels map[string]string, value float64) {

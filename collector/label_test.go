@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
@@ -56,10 +55,8 @@ func gathered(t *testing.T, vendor, tool string, edit func(args string, out []by
 		c := newScripted(options(), VendorOptions{Vendor: vendorNamed(vendor), Command: tool}, &scripted{answer: edited}, nil)
 		start(t, c)
 		time.Sleep(15 * time.Second)
-		r := prometheus.NewPedanticRegistry()
-		r.MustRegister(c)
 		var err error
-		if families, err = r.Gather(); err != nil {
+		if families, err = c.Gather(); err != nil {
 			t.Fatal(err)
 		}
 	})

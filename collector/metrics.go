@@ -122,16 +122,18 @@ func toolMetrics() []Metric {
 
 // series is what a sample needs to know of its metric.
 type series struct {
-	desc *prometheus.Desc
-	kind prometheus.ValueType
+	name, help string
+	desc       *prometheus.Desc
+	kind       prometheus.ValueType
 }
 
 // newSeries prepares every metric for its samples, by name.
-func newSeries() map[string]series {
-	all := map[string]series{}
+func newSeries() map[string]*series {
+	all := map[string]*series{}
 	for _, section := range Metrics() {
 		for _, m := range section.Metrics {
-			s := series{desc: prometheus.NewDesc(namespace+m.Name, m.Help, slices.Concat(section.Labels, m.Labels), nil), kind: m.Type}
+			name := namespace + m.Name
+			s := &series{name, m.Help, prometheus.NewDesc(name, m.Help, slices.Concat(section.Labels, m.Labels), nil), m.Type}
 			if s.kind == 0 {
 				s.kind = prometheus.GaugeValue
 			}

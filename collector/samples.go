@@ -1,49 +1,67 @@
 package collector
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
+	dto "github.com/prometheus/client_model/go"
 )
+
+// part is what one source gives a scrape: a main table, what a command said of a card, the nodes. It is not changed once it
+// is made: there are thousands of samples, and they outlive many scrapes.
+type part struct {
+	source  any // a pointer to what is not changed either
+	samples []sample
+	err     error // of those that could not be made
+}
 
 // sample is a metric that is ready for a scrape.
 type sample struct {
-	id     string // of its metric, card and labels
-	metric prometheus.Metric
+	part   *part
+	series *series
+	key    string // the values of its labels, by which a family is sorted
+	metric *dto.Metric
 }
 
-// sampleCache keeps the samples of readings from one scrape to the next: there are thousands, and they outlive many
-// scrapes.
-type sampleCache struct {
-	mu      sync.Mutex
-	samples map[*cardReadings][]sample
+func (p *part) add(s *series, v float64, labels []string) {
+	m, err := prometheus.NewConstMetric(s.desc, s.kind, v, labels...)
+	if err != nil { // a panic here would cost the other collectors their series
+		p.err = errors.Join(p.err, fmt.Errorf("%s: %w", s.name, err))
+		return
+	}
+	made := sample{part: p, series: s, metric: new(dto.Metric)}
+	_ = m.Write(made.metric) // never fails for a constant
+	for _, l := range made.metric.Label {
+		made.key += l.GetValue() + "\x00"
+	}
+	p.samples = append(p.samples, made)
 }
 
-// samples returns those of all readings, card by card, and has the cache forget others.
-func (e emitter) samples(c *sampleCache, all []*cardReadings) [][]sample {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	known := c.samples
-	c.samples = make(map[*cardReadings][]sample, len(all))
-	samples := make([][]sample, len(all))
-	for at, card := range all {
-		made, isKnown := known[card]
-		if !isKnown {
-			made = make([]sample, len(card.readings))
-			for i, r := range card.readings {
-				labels := slices.Concat([]string{e.vendor, card.device}, r.Labels)
-				made[i] = sample{sampleID(card.device, r), e.metric(string(r.Metric), r.Value, labels)}
+// families are the samples of all parts as a registry gives them, but for the order of families. Of two parts with the same
+// sample, the first holds.
+func families(parts []*part) (all []*dto.MetricFamily, err error) {
+	bySeries := map[*series][]sample{}
+	for _, p := range parts {
+		err = errors.Join(err, p.err)
+		for _, s := range p.samples {
+			bySeries[s.series] = append(bySeries[s.series], s)
+		}
+	}
+	for series, samples := range bySeries {
+		slices.SortStableFunc(samples, func(a, b sample) int { return strings.Compare(a.key, b.key) })
+		f := &dto.MetricFamily{Name: &series.name, Help: &series.help, Type: series.kind.ToDTO()}
+		for i, s := range samples {
+			switch {
+			case i == 0 || s.key != samples[i-1].key:
+				f.Metric = append(f.Metric, s.metric)
+			case s.part == samples[i-1].part:
+				err = errors.Join(err, fmt.Errorf("%s: twice with the same labels: %q", series.name, s.key))
 			}
 		}
-		c.samples[card], samples[at] = made, made
+		all = append(all, f)
 	}
-	return samples
-}
-
-func sampleID(device string, r model.Reading) string {
-	return string(r.Metric) + "\xff" + device + "\xff" + strings.Join(r.Labels, "\xff")
+	return all, err
 }

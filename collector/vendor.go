@@ -22,7 +22,6 @@ type vendorCollector struct {
 	table, network *tool // the program with the main table, and that of the network ports: nil for none
 	processes      host.ProcessReader
 	containers     *containers // nil where it is off
-	samples        sampleCache
 
 	// Of the goroutine that polls.
 	report     model.Report    // the last main table, with what every poll adds to it

@@ -3,7 +3,9 @@ package collector
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,10 +13,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-kit/log"
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
 
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
@@ -136,13 +141,16 @@ func tableArgs(vendor string) []string {
 
 func TestConcurrentScrapes(t *testing.T) {
 	simulated(t, func(c *Collector) {
-		r := prometheus.NewPedanticRegistry()
-		r.MustRegister(c)
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
 				for range 60 { // beside polls and inventories
-					if _, err := r.Gather(); err != nil {
+					families, err := c.Gather()
+					for _, f := range families { // which another scrape may read too
+						_, wrong := expfmt.MetricFamilyToText(io.Discard, f)
+						err = errors.Join(err, wrong)
+					}
+					if err != nil {
 						t.Error(err)
 					}
 					time.Sleep(time.Second)
@@ -150,6 +158,52 @@ func TestConcurrentScrapes(t *testing.T) {
 			})
 		}
 		wg.Wait()
+	})
+}
+
+// What is kept from one scrape to the next is what would be made anew: beside polls, details and inventories, of a tool that
+// hangs until its cards are gone and is well again.
+func TestKeptFamilies(t *testing.T) {
+	answer, calls := machine(t, "mx-smi"), 0
+	well := func(ctx context.Context, args []string) (process.Output, error) {
+		calls++
+		out, err := answer(ctx, args)
+		out.Stdout = bytes.ReplaceAll(out.Stdout, []byte("VLLM::EngineCor"), fmt.Appendf(nil, "VLLM::Engine%03d", calls))
+		return out, err
+	}
+	tool := &scripted{answer: well}
+	synctest.Test(t, func(t *testing.T) {
+		o := options()
+		o.NUMA, o.Sysfs, o.Procfs = true, processtest.Nodes(t), string(processtest.Host(t, nil))
+		c := newScripted(o, VendorOptions{Vendor: vendorNamed("metax"), Command: "mx-smi"}, tool, nil)
+		start(t, c)
+		isKept, isGone := false, false
+		for second := range 400 {
+			switch second {
+			case 100:
+				tool.set(func(context.Context, []string) (process.Output, error) {
+					time.Sleep(o.Timeout)
+					return process.Output{}, failure.Errorf(failure.Timeout, "no answer")
+				})
+			case 250:
+				tool.set(well)
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
+			before := c.parts
+			got := scrape(t, c)
+			kept, families := c.parts, c.families
+			c.parts = nil
+			if diff := cmp.Diff(scrape(t, prometheus.Gatherers{c}), got); diff != "" { // a registry's checks and order
+				t.Fatalf("after %d s, made anew (-) and kept (+) differ:\n%s", second, diff)
+			}
+			c.parts, c.families = kept, families
+			isKept = isKept || len(before) > 0 && slices.Equal(before, kept)
+			isGone = isGone || second > 100 && !strings.Contains(got, "accelerator_info{")
+		}
+		if !isKept || !isGone || !strings.Contains(scrape(t, c), "accelerator_info{") {
+			t.Errorf("families were kept: %t, cards were gone: %t; or they did not come back", isKept, isGone)
+		}
 	})
 }
 

@@ -190,8 +190,7 @@ func (d *stepData) figures(w span, opts Options) Figures {
 		f.Window = Window{From: time.Unix(0, w.from).UTC(), To: time.Unix(0, w.to).UTC()}
 	}
 	good, goodEnded := 0, 0
-	for i := range d.requests {
-		q := &d.requests[i]
+	for _, q := range d.requests {
 		isGood := q.failure == "" && q.meets(opts.Goodput)
 		if w.holds(q.start) {
 			f.Account.Count(q.failure)
@@ -222,26 +221,26 @@ func (d *stepData) figures(w span, opts Options) Figures {
 // tokensIn are the output tokens of successful requests as they came inside of a window, and the most in one second
 // of it: each chunk brought the same share of its answer's. Tokens of an answer without text count at its end.
 func (d *stepData) tokensIn(w span) (all, peak float64) {
-	seconds := map[int64]float64{} // few of a window that a clock set during the run made long
+	seconds, last, sum := map[int64]*float64{}, int64(-1), new(float64) // few of a window that a clock set during the run made long
 	count := func(at int64, tokens float64) {
 		if w.holds(at) {
-			second := (at - w.from) / perSecond
-			seconds[second] += tokens
-			peak = max(peak, seconds[second])
-			all += tokens
+			if second := (at - w.from) / perSecond; second != last {
+				last, sum = second, cmp.Or(seconds[second], new(float64))
+				seconds[second] = sum
+			}
+			*sum += tokens
+			peak, all = max(peak, *sum), all+tokens
 		}
 	}
-	for i := range d.requests {
-		q := &d.requests[i]
+	for _, q := range d.requests {
 		if q.failure != "" || q.end < w.from || q.start > w.to {
 			continue
 		}
 		if q.chunks == 0 {
 			count(q.end, float64(q.output))
-			continue
 		}
 		at, share := q.start, float64(q.output)/float64(q.chunks)
-		for gap := range q.chunkGaps() {
+		for gap := range q.chunkGaps() { // none of an answer without text
 			at += gap
 			count(at, share)
 		}

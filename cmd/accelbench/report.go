@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -84,6 +85,7 @@ func (p *program) addReport() {
 	render := new(renderFlags)
 	render.register(c)
 	p.commands[c.Model().Name] = func(context.Context) (int, error) {
+		defer debug.SetGCPercent(debug.SetGCPercent(20)) // what is kept of a log is long-lived, and has no pointers
 		r, err := result.Read(render.options, folders...)
 		if err != nil {
 			return exitNothing, err

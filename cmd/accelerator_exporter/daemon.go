@@ -55,7 +55,7 @@ func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
 		return nil, err
 	}
 	d.targetCards = newTargetCards(options, d.hardware, d.prober)
-	d.registry.MustRegister(d.hardware, d.prober, d.targetCards, d.reloadOK, d.reloadAt,
+	d.registry.MustRegister(d.prober, d.targetCards, d.reloadOK, d.reloadAt,
 		versioncollector.NewCollector("accelerator_exporter"),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	d.logStart(options.Vendors, c)

@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	"github.com/go-kit/log"
+	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/accelerator-exporter/accelerator_exporter/collector"
 	"github.com/accelerator-exporter/accelerator_exporter/docs/expositiontest"
 )
 
@@ -84,9 +86,20 @@ func TestExpositionIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.handler() // registers what counts scrapes
-	if n := expositiontest.Complete(t, exposition, d.registry, leftOut); n < 60 {
+	if n := expositiontest.Complete(t, exposition, described{d.registry, d.hardware}, leftOut); n < 60 {
 		t.Errorf("only %d metrics are described", n)
 	}
+}
+
+// described is all that a scrape may give.
+type described struct {
+	*prometheus.Registry
+	hardware *collector.Collector
+}
+
+func (d described) Describe(ch chan<- *prometheus.Desc) {
+	d.Registry.Describe(ch)
+	d.hardware.Describe(ch)
 }
 
 func ofRuntime(name string) bool {

@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/grpc/test/bufconn"
 
@@ -148,7 +149,7 @@ func (s *simulation) check() map[string]float64 {
 	if s.handler.ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/-/healthy", nil)); page.Code != http.StatusOK {
 		s.t.Errorf("/-/healthy: %d", page.Code)
 	}
-	families, err := s.daemon.registry.Gather()
+	families, err := prometheus.Gatherers{s.daemon.hardware, s.daemon.registry}.Gather()
 	if err != nil {
 		s.t.Errorf("scraping: %v", err)
 	}

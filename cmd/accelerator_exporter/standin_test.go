@@ -355,12 +355,11 @@ func (s *standIn) options(vendors ...string) collector.Options {
 
 // collect runs a collector until a function ends, which may scrape.
 func (s *standIn) collect(o collector.Options, during func(scrape func() map[string]float64)) {
-	c, registry := collector.New(o), prometheus.NewPedanticRegistry()
-	registry.MustRegister(c)
+	c := collector.New(o)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { c.Run(ctx) })
-	during(func() map[string]float64 { return series(s.t, registry) })
+	during(func() map[string]float64 { return series(s.t, prometheus.Gatherers{c}) })
 	stop()
 	running.Wait()
 }

@@ -114,8 +114,10 @@ func (d *daemon) serveReady(w http.ResponseWriter, _ *http.Request) {
 // metricsHandler serves what can be gathered, and logs what cannot. A client that left is
 // counted by promhttp and not logged: it would log a line for each family of metrics.
 func (d *daemon) metricsHandler() http.Handler {
+	// The samples of cards are kept from one scrape to the next, and have been checked.
+	all := prometheus.NewMultiTRegistry(prometheus.ToTransactionalGatherer(d.hardware), prometheus.ToTransactionalGatherer(d.registry))
 	gather := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
-		families, err := d.registry.Gather()
+		families, _, err := all.Gather()
 		if err != nil {
 			level.Error(d.logger).Log("msg", "gathering metrics", "err", err)
 		}

@@ -16,6 +16,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/net/netutil"
+
+	"github.com/accelerator-exporter/accelerator_exporter/collector"
 )
 
 // collectorFunc makes a function a collector.
@@ -30,7 +32,7 @@ func handlerOf(f collectorFunc) (http.Handler, *bytes.Buffer) {
 	var b bytes.Buffer
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(f, prometheus.NewGauge(prometheus.GaugeOpts{Name: "accelerator_whole", Help: strings.Repeat("long ", 1000)}))
-	return (&daemon{settings: &settings{telemetryPath: "/metrics"}, registry: registry, logger: newLogger(&b, "info", "logfmt")}).handler(), &b
+	return (&daemon{settings: &settings{telemetryPath: "/metrics"}, registry: registry, hardware: collector.New(collector.Options{}), logger: newLogger(&b, "info", "logfmt")}).handler(), &b
 }
 
 func get() *http.Request { return httptest.NewRequest(http.MethodGet, "/metrics", nil) }
