@@ -233,7 +233,7 @@ func TestWrongLoads(t *testing.T) {
 		"--random-output-len 0":                                        "data set random needs an input and an output length of at least 1",
 		"--dataset-name prefix_repetition --prefix-repetition-prefix-len 0 --prefix-repetition-suffix-len 0": "data set prefix_repetition needs an input and an output length",
 		"--output-len 0":                           `--output-len: "0" is no `,
-		"--random-input-len 1048577":               "lengths of prompts and answers must be from 0 to 1048576",
+		"--random-prefix-len=-1":                   "lengths of prompts and answers must be from 0 to 1048576",
 		"--backend openai-chat --prompt-token-ids": "prompts of token ids need the completions API",
 		"stray":                                        "unexpected stray",
 		"--dataset-name multi_turn":                    "data set multi_turn needs the chat API: give --backend openai-chat",
