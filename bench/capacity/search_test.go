@@ -63,6 +63,7 @@ func TestKnownAnswers(t *testing.T) {
 		"no level misses":         {users(), 1000, Result{Value: 256, AtLeast: true, Finished: true}, []float64{1, 2, 4, 8, 16, 32, 64, 128, 256}},
 		"the lowest misses":       {users(), 0, Result{FailedAt: 1, Finished: true}, []float64{1, 1}},
 		"one level":               {&runlog.Capacity{Variable: runlog.VariableConcurrency, From: 8, To: 8, Precision: 0.05, Repeat: 3}, 9, Result{Value: 8, AtLeast: true, Finished: true}, []float64{8}},
+		"a rate":                  {&runlog.Capacity{From: 0.5, To: 20, Precision: 0.05, Repeat: 3}, 4.2, Result{Value: 4.1771, FailedAt: 4.2685, Finished: true}, []float64{0.5, 1, 2, 4, 8, 5.6569, 4.7568, 4.362, 4.1771, 4.2685, 4.1771, 4.2685}},
 		"no repeats":              {&runlog.Capacity{Variable: runlog.VariableConcurrency, From: 1, To: 4, Precision: 0.05, Repeat: 1}, 2, Result{Value: 2, FailedAt: 3, Finished: true}, []float64{1, 2, 4, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,14 +71,6 @@ func TestKnownAnswers(t *testing.T) {
 			equal(t, "answer", tt.want, *got, ignoreLevels)
 			equal(t, "levels", tt.levels, levels)
 		})
-	}
-}
-
-func TestRates(t *testing.T) {
-	r := &runlog.Capacity{From: 0.5, To: 20, Precision: 0.05, Repeat: 3}
-	got, levels := searched(t, r, carries(4.2))
-	if got.Value < 4 || got.Value > 4.2 || got.FailedAt <= 4.2 || got.FailedAt > 4.41 || len(levels) > 12 {
-		t.Errorf("%+v after %v", got, levels)
 	}
 }
 
@@ -167,10 +160,4 @@ func TestEnds(t *testing.T) {
 			t.Errorf("%+v: %+v after %v", r, a, levels)
 		}
 	}
-}
-
-// What is known when a search is cut short is what was tried by then.
-func TestUnfinished(t *testing.T) {
-	tried := []Trial{{Level: 1, Verdict: Met}, {Level: 2, Verdict: Met}, {Level: 4, Verdict: Missed}, {Level: 3, Verdict: Met}}
-	equal(t, "answer", Result{Value: 3, FailedAt: 4, AtLeast: true}, *newResult(users(), tried), ignoreLevels)
 }

@@ -67,12 +67,6 @@ func TestVerdictsHoldTheTruth(t *testing.T) {
 }
 
 func TestBindingVerdicts(t *testing.T) {
-	worse := bindings(2, 5, 0.01, 1) // the recommended one is as the others, one is worse
-	for _, r := range worse[2].Reports {
-		faster(1 / 1.5)(&r.Steps[0])
-		steady := r.Steps[0].Whole
-		r.Steps[0].Steady = &steady
-	}
 	bare := bindings(1, 5, 0.01, 1.2)
 	for _, s := range bare {
 		for _, r := range s.Reports {
@@ -86,12 +80,8 @@ func TestBindingVerdicts(t *testing.T) {
 		sides []Side
 		want  string
 	}{
-		"recommended first":  {[]Side{equal[1], equal[0]}, `^no binding differs from bound to node 0 by more than `},
-		"found":              {bindings(1, 5, 0.01, 1.2), `^bound to node 0 is 1[5-8]\.\d % \[1\d\.\d %, 1\d\.\d %\] faster in TPOT p50 than unbound$`},
-		"a worse one":        {worse, `^no binding is faster than unbound in TPOT p50; bound to node 1 is (4[89]|5[0-2])\.\d % \[4\d\.\d %, 5\d\.\d %\] slower$`},
-		"too few":            {bindings(1, 2, 0.01, 1.2), `^too few runs with a TPOT p50 to tell the bindings apart: 5 of each are needed$`},
-		"no tokens":          {bare, `^too few runs with a TPOT p50 to tell the bindings apart: 5 of each are needed$`},
-		"none that is equal": {equal, `^no binding differs from unbound by more than \d\.\d % in TPOT p50$`},
+		"recommended first": {[]Side{equal[1], equal[0]}, `^no binding differs from bound to node 0 by more than \d\.\d % in TPOT p50$`},
+		"no tokens":         {bare, `^too few runs with a TPOT p50 to tell the bindings apart: 5 of each are needed$`},
 	} {
 		if got := verdict(t, tt.sides); !regexp.MustCompile(tt.want).MatchString(got) {
 			t.Errorf("%s: %q, want %s", name, got, tt.want)

@@ -58,15 +58,11 @@ func act(name string, args []string) int {
 }
 
 func serveModels(address string) int {
-	fmt.Println(http.ListenAndServe(address, modelsHandler()))
-	return 1
-}
-
-func modelsHandler() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	fmt.Println(http.ListenAndServe(address, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(`{"object":"list","data":[{"id":"m","object":"model"}]}`))
-	})
+	})))
+	return 1
 }
 
 func record(path string) {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -141,9 +140,6 @@ func TestKindsByLook(t *testing.T) {
 	text := write(t, "a.txt", "hello\n")
 	if _, err := Detect(text); err == nil || !strings.Contains(err.Error(), text+`: record 1 is no JSON object such as {"question": "…"}: invalid`) {
 		t.Errorf("a text file: %v", err)
-	}
-	if err := (Config{Kind: "hf"}).Check(); err == nil || err.Error() != `unknown data set "hf": use `+all {
-		t.Errorf("an unknown kind: %v", err)
 	}
 }
 
@@ -390,29 +386,6 @@ func TestCanceled(t *testing.T) {
 	} {
 		if _, err := open(t, cfg).Next(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", cfg.Kind, err)
-		}
-	}
-}
-
-func TestSettings(t *testing.T) {
-	for want, cfg := range map[string]Config{
-		"unknown data set":    {Kind: "hf"},
-		"needs a file":        {Kind: OpenQA},
-		"the completions API": {Kind: Random, InputLen: 9, OutputLen: 9, TokenIDs: true},
-
-		"lengths of prompts and answers must be from 0 to 1048576": {Kind: Random, InputLen: 9, OutputLen: 9, PrefixLen: -1},
-
-		"data set random takes no file: leave out --dataset-path":            {Kind: Random, Path: "testdata/open_qa.jsonl", InputLen: 9, OutputLen: 9},
-		"data set prefix_repetition takes no file: leave out --dataset-path": {Kind: Prefix, Path: "testdata/open_qa.jsonl", InputLen: 9, OutputLen: 9},
-
-		"--timed-trace-from must not be negative": {Kind: Replay, Path: "testdata/mooncake.jsonl", Trace: Trace{From: -time.Second}},
-
-		"random needs an input and an output length":                       {Kind: Random, OutputLen: 9},
-		"prefix_repetition needs an input and an output length":            {Kind: Prefix, PrefixLen: 9, NumPrefixes: 9},
-		"record 3: messages need the chat API: give --backend openai-chat": {Kind: Custom, Path: "testdata/custom.jsonl", API: openai.Completions},
-	} {
-		if _, err := readAndOpen(cfg); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want %s", cfg, err, want)
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -151,31 +150,6 @@ func TestRun(t *testing.T) {
 	for _, r := range requests {
 		if u := r.Trace.Usage; u == nil || u.PromptTokens != 40 || r.ExpectedTokens != 40 {
 			t.Errorf("request %d of step %d: usage %+v, %d tokens expected", r.Seq, r.Step, u, r.ExpectedTokens)
-		}
-	}
-}
-
-// What can be known to go wrong is told before a folder is made.
-func TestRefusedBeforehand(t *testing.T) {
-	url := endpoint(t, nil)
-	for name, tc := range map[string]struct {
-		change func(*Config)
-		want   string
-	}{
-		"no server":         {func(c *Config) { c.Endpoint, c.Run.URL = newClient(t, "http://127.0.0.1:1"), "http://127.0.0.1:1" }, "connection refused"},
-		"wrong model":       {func(c *Config) { c.Run.Model = "other" }, `does not serve the model "other"; it serves qwen2.5`},
-		"no data set":       {func(c *Config) { c.Dataset = dataset.Config{Kind: dataset.OpenQA, Path: "missing.jsonl"} }, "missing.jsonl"},
-		"no exporter":       {func(c *Config) { c.Metrics.Exporter = "http://127.0.0.1:1/metrics" }, "--exporter: "},
-		"no server metrics": {func(c *Config) { c.Metrics.Server = url + "/nothing" }, "--server-metrics: "},
-	} {
-		cfg := plan(t, url)
-		tc.change(&cfg)
-		_, err := Run(t.Context(), cfg)
-		if err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if _, err := os.Stat(cfg.Folder); err == nil {
-			t.Errorf("%s: a folder was made", name)
 		}
 	}
 }

@@ -111,6 +111,7 @@ func dialects() map[string]struct {
 		"error object":              {events(role, word, `{"error":{"message":"boom","code":500}}`, done), outcome{Text: "a", Events: 3, Source: TokensChunks, Failure: ReasonStreamError}},
 		"error beside text":         {events(`{"error":{},"choices":[{"delta":{"content":"x"}}]}`), outcome{Events: 1, Source: TokensChunks, Failure: ReasonStreamError}},
 		"error without blank line":  {"data: {\"error\":{}}", outcome{Events: 1, Source: TokensChunks, Failure: ReasonStreamError}},
+		"JSON, but no object":       {events("[]"), outcome{Events: 1, Source: TokensChunks, Failure: ReasonProtocol}},
 		"not JSON":                  {events("hello"), outcome{Events: 1, Source: TokensChunks, Failure: ReasonProtocol}},
 		"cut JSON in a whole event": {events(word, `{"choices":[`), outcome{Text: "a", Events: 2, Source: TokensChunks, Failure: ReasonProtocol}},
 		"error event":               {events(word) + "event: error\ndata: {\"code\":500}\n\n" + events(word, stop, done), outcome{Text: "a", Events: 2, Source: TokensChunks, Failure: ReasonStreamError}},

@@ -3,6 +3,7 @@ package openai
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ func TestUnsent(t *testing.T) {
 		"token refused":            {token(tokens.URL), true, "401"},
 		"token server not there":   {token("http://127.0.0.1:1/"), true, "refused"},
 		"a server that says no":    {config.HTTPClientConfig{}, false, "no key"},
-		"no server there, by name": {config.HTTPClientConfig{ProxyConfig: config.ProxyConfig{ProxyURL: mustURL(t, "http://127.0.0.1:1")}}, false, "refused"},
+		"no server there, by name": {config.HTTPClientConfig{ProxyConfig: config.ProxyConfig{ProxyURL: config.URL{URL: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}}}}, false, "refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newTestClient(t, Config{BaseURL: server.URL, HTTP: tt.http})
@@ -58,11 +59,4 @@ func TestUnsent(t *testing.T) {
 			}
 		})
 	}
-}
-
-func mustURL(t *testing.T, text string) config.URL {
-	t.Helper()
-	u, _, err := ParseEndpoint(text)
-	noError(t, err)
-	return config.URL{URL: u}
 }

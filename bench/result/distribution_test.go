@@ -12,24 +12,6 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
-// TestDistribution has the figures of numpy: mean, std and percentile with its
-// linear interpolation.
-func TestDistribution(t *testing.T) {
-	for name, tt := range map[string]struct {
-		samples []Value
-		want    Distribution
-	}{
-		"none": {nil, Distribution{}},
-		"one":  {[]Value{7e9}, Distribution{Count: 1, Mean: 7, Min: 7, Max: 7, Percentiles: []Percentile{{P: 25, Value: 7}, {P: 50, Value: 7}, {P: 99, Value: 7}}}},
-		"four": {[]Value{4e9, 1e9, 2e9, 3e9}, Distribution{
-			Count: 4, Mean: 2.5, Std: math.Sqrt(1.25), Min: 1, Max: 4,
-			Percentiles: []Percentile{{P: 25, Value: 1.75}, {P: 50, Value: 2.5}, {P: 99, Value: 3.97}},
-		}},
-	} {
-		equal(t, name, tt.want, newDistribution(tt.samples, []float64{25, 50, 99}, perSecond), figuresOnly)
-	}
-}
-
 // TestHistogramIsNear: percentiles of a histogram are within 0.1 % of the exact ones, of
 // few values and of many, and everything else is the same.
 func TestHistogramIsNear(t *testing.T) {

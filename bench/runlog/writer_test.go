@@ -36,16 +36,6 @@ func example() Request {
 	return Request{Step: 2, Seq: 417, Trace: t}
 }
 
-// create makes a log in a new folder.
-func create(t testing.TB) (*Writer, string) {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "results", "run")
-	w, err := Create(dir, Run{ID: "0123456789abcdef"})
-	noError(t, err)
-	t.Cleanup(func() { w.Close() })
-	return w, filepath.Join(dir, FileName)
-}
-
 // readAll returns all records of a log.
 func readAll(t testing.TB, path string) (records []Record, damaged int) {
 	t.Helper()
@@ -60,7 +50,10 @@ func readAll(t testing.TB, path string) (records []Record, damaged int) {
 // TestManyWriters: lines written at the same time do not mix.
 func TestManyWriters(t *testing.T) {
 	const writers, each = 8, 15
-	w, path := create(t)
+	dir := filepath.Join(t.TempDir(), "results", "run")
+	w, err := Create(dir, Run{ID: "0123456789abcdef"})
+	noError(t, err)
+	defer w.Close()
 	var wg sync.WaitGroup
 	for i := range writers {
 		wg.Go(func() {
@@ -74,7 +67,7 @@ func TestManyWriters(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	records, damaged := readAll(t, path) // not closed yet: it is all there
+	records, damaged := readAll(t, filepath.Join(dir, FileName)) // not closed yet: it is all there
 	got := map[[2]int]int{}
 	for _, rec := range records[1:] {
 		want := example()

@@ -56,11 +56,8 @@ func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
 // server starts a stand-in server and returns its URL.
 func (b *bench) server(t testing.TB, args ...string) string {
 	t.Helper()
-	return "http://" + b.start(t, serverAddress(), "fakehost", append([]string{"vllm", "--listen-address=127.0.0.1:0"}, args...)...)
+	return "http://" + b.start(t, regexp.MustCompile(`address=http://(\S+)`), "fakehost", append([]string{"vllm", "--listen-address=127.0.0.1:0"}, args...)...)
 }
-
-// serverAddress finds what a stand-in server logs.
-func serverAddress() *regexp.Regexp { return regexp.MustCompile(`address=http://(\S+)`) }
 
 // start runs a program until the test ends, and returns the address it logs.
 func (b *bench) start(t testing.TB, address *regexp.Regexp, name string, args ...string) string {

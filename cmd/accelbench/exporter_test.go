@@ -5,8 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"testing"
 )
 
@@ -27,12 +25,4 @@ func serveExporter(t *testing.T) (url string, files map[string]string) {
 	t.Cleanup(server.Close)
 	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	return server.URL, map[string]string{"cert.pem": string(cert), "password": exporterPassword}
-}
-
-// writeFiles puts files into a folder.
-func writeFiles(t testing.TB, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		noError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
-	}
 }

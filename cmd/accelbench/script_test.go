@@ -60,7 +60,9 @@ func TestScripts(t *testing.T) {
 			env.Setenv("FREE", freeAddress(t))
 			env.Setenv("TLSURL", tlsURL)
 			env.Setenv("EXPORTER", exporter)
-			writeFiles(t, env.WorkDir, files)
+			for name, text := range files {
+				noError(t, os.WriteFile(filepath.Join(env.WorkDir, name), []byte(text), 0o600))
+			}
 			pages := httptest.NewServer(http.FileServer(http.Dir(env.WorkDir)))
 			env.Defer(pages.Close)
 			env.Setenv("PAGES", pages.URL)
