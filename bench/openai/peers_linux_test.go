@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -29,6 +31,7 @@ var (
 // chunk, and logs the table of docs/accelbench.md. The load is that of the port's own page: a TTFT of 50 ms, an ITL of 10 ms.
 func TestPeers(t *testing.T) {
 	dir := t.TempDir()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // of the server
 	if out, err := exec.Command("go", "build", "-o", dir, "../../cmd/accelbench").CombinedOutput(); err != nil {
 		t.Fatalf("building accelbench: %v\n%s", err, out)
 	}
@@ -79,6 +82,7 @@ func (row *peerRow) run(t *testing.T, line []string) {
 		stat, _ := p.Stat()
 		before = stat.CPUTime()
 	}}
+	runtime.GC()
 	web := httptest.NewServer(server)
 	defer web.Close()
 	cmd.Args = append(cmd.Args, "--base-url="+web.URL)
