@@ -15,6 +15,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -76,11 +77,14 @@ func (row *peerRow) run(t *testing.T, line []string) {
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "VLLM_TARGET_DEVICE=cpu", "HF_HUB_OFFLINE=1")
-	var before float64 // seconds of CPU until the first request: vLLM's tool takes 25 s to start
-	server := &paced{first: 50 * time.Millisecond, gap: 10 * time.Millisecond, truth: map[string]answer{}, came: func() {
+	var looking sync.Mutex
+	var cpu []float64 // seconds until the first request and until each answer: without the start, of 25 s, and the report
+	server := &paced{first: 50 * time.Millisecond, gap: 10 * time.Millisecond, truth: map[string]answer{}, look: func() {
+		looking.Lock()
+		defer looking.Unlock()
 		p, _ := procfs.NewProc(cmd.Process.Pid)
 		stat, _ := p.Stat()
-		before = stat.CPUTime()
+		cpu = append(cpu, stat.CPUTime())
 	}}
 	runtime.GC()
 	web := httptest.NewServer(server)
@@ -89,7 +93,7 @@ func (row *peerRow) run(t *testing.T, line []string) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
 	}
-	row.cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime() - time.Duration(before*1e9)
+	row.cpu += time.Duration((cpu[len(cpu)-1] - cpu[0]) * 1e9)
 	row.resident = max(row.resident, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
 	traces := tracesOfAccelbench(t, cmd.Dir)
 	if traces == nil {

@@ -199,7 +199,7 @@ type paced struct {
 	first, spread time.Duration // to the first chunk, and by how much that may differ
 	gap           time.Duration
 	streams       atomic.Uint64 // until now
-	came          func()        // is called when the first request has come, nil for nothing
+	look          func()        // is called when the first request has come and when an answer has gone, nil for nothing
 
 	mu    sync.Mutex
 	truth map[string]answer // by request
@@ -220,8 +220,11 @@ func (p *paced) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	n := p.streams.Add(1)
 	id := cmp.Or(r.Header.Get("X-Request-Id"), fmt.Sprint(n))
-	if n == 1 && p.came != nil {
-		p.came()
+	if p.look != nil {
+		if n == 1 {
+			p.look()
+		}
+		defer p.look()
 	}
 	_, part := math.Modf(float64(n) * math.Phi) // spreads those that start together
 	came := time.Now()
