@@ -75,10 +75,12 @@ type Verdict struct {
 // All sides together find a difference where there is none with probability alpha at most:
 // Holm, A Simple Sequentially Rejective Multiple Test Procedure, 1979.
 func judge(base []float64, others [][]float64, c show.Column) []Verdict {
+	// A side that could not be found if it were alone takes nothing from the others.
+	family := slices.DeleteFunc(slices.Clone(others), func(side []float64) bool { return criticalRank(len(base), len(side), alpha) < 0 })
 	verdicts := make([]Verdict, len(others))
 	var tested []*Verdict
 	for i, side := range others {
-		verdicts[i] = newVerdict(base, side, alpha/float64(len(others)), c)
+		verdicts[i] = newVerdict(base, side, alpha/float64(max(1, len(family))), c)
 		if verdicts[i].P.Known() {
 			tested = append(tested, &verdicts[i])
 		}

@@ -27,7 +27,7 @@ type Config struct {
 	Verbatim       bool
 	NoOversample   bool     // the file's last record ends the prompts; else it is begun again
 	Requests       int      // prompts at most, 0 for no limit; a trace that goes on is counted as cut
-	Records        []Record // of the file, by [Read], which reads it once for all steps
+	Records        []Record `json:"-"` // of the file, by [Read], which reads it once for all steps
 	DisableShuffle bool     // else records of a file, not of a trace, are shuffled by Seed, as with vLLM
 	// MinPromptLength and MaxPromptLength bound the prompts of a file, in characters
 	// (evalscope's --max-prompt-length); 0 is no bound. Others are skipped and counted.
@@ -48,7 +48,7 @@ type Config struct {
 	// Words are what prompts are made of, those of [Words] when nil, of TokensPerWord tokens each, 1 when 0.
 	Words         []string
 	TokensPerWord float64
-	Trace         Trace // how the records of a trace are to be read
+	Trace         Trace `json:"-"` // how the records of a trace are to be read: its speed may be infinite
 	// Conversations have Turns of InputLen tokens behind a system prompt of PrefixLen tokens;
 	// of a file they give the thinking time that it leaves out.
 	Turns Range
@@ -58,9 +58,9 @@ type Config struct {
 	SkipChatTemplate bool
 	// Tokenizer returns how many tokens the model server makes of a text, without special
 	// ones; false where it does not say, and 4 bytes count as a token.
-	Tokenizer func(ctx context.Context, text string) (int, bool)
+	Tokenizer func(ctx context.Context, text string) (int, bool) `json:"-"`
 	// ChatTokens are a message's ids in the model's chat template; false where the text goes as it is.
-	ChatTokens func(ctx context.Context, text string) ([]int32, bool)
+	ChatTokens func(ctx context.Context, text string) ([]int32, bool) `json:"-"`
 }
 
 const maxPromptTokens = 1 << 20 // of one made prompt

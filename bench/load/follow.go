@@ -88,14 +88,13 @@ func (f *Follower) join(ctx context.Context) error {
 // open is as [Open], with what the leader found out in place of questions to the endpoint.
 func (f *Follower) open(ctx context.Context) (err error) {
 	s, found := f.session, f.found
-	d := &s.cfg.Dataset
 	found.Run.Command, found.Run.Metadata = s.cfg.Run.Command, s.cfg.Run.Metadata
-	s.cfg.Run, s.modelLength = found.Run, found.ModelLength
+	found.Dataset.Trace = s.cfg.Dataset.Trace
+	s.cfg.Run, s.cfg.Dataset, s.modelLength = found.Run, found.Dataset, found.ModelLength
 	s.sources = []*source{{kind: runlog.SourceClient, read: readSelf}}
 	if err := s.prepareDataset(ctx); err != nil {
 		return err
 	}
-	d.Words, d.TokensPerWord, d.InputLen, d.PrefixLen = found.Words, found.TokensPerWord, found.InputLen, found.PrefixLen
 	if err := s.openLog(ctx); err != nil {
 		return err
 	}
@@ -123,16 +122,20 @@ func (f *Follower) takeSteps(ctx context.Context) error {
 func (f *Follower) begin(ctx context.Context, step *runlog.Step, m *Meter, withdraw context.CancelCauseFunc) (*Meter, error) {
 	// As NTP does, by the shortest of several round trips, of which either way may have taken all.
 	const tries = 10
-	for range tries {
+	for answered := 0; answered < tries; {
 		asked := time.Now()
 		now, err := f.ask(ctx, nil)
-		if err != nil {
-			return nil, err
-		}
 		half := time.Since(asked) / 2
-		if step.Clock == nil || half < step.Clock.Uncertainty {
+		switch {
+		case ctx.Err() != nil || errors.Is(err, errRefused):
+			return nil, cmp.Or(err, ctx.Err())
+		case err != nil: // keepInStep ends it where the leader stays away
+			sleepUntil(ctx, time.Now().Add(syncPause))
+			continue
+		case step.Clock == nil || half < step.Clock.Uncertainty:
 			step.Clock = &runlog.Clock{Offset: now.Now.Sub(f.own.at(asked.Add(half))), Uncertainty: half}
 		}
+		answered++
 	}
 	f.session.clock.logged = f.own.logged.Add(step.Clock.Offset)
 	f.update(func() { f.meter, f.withdraw, f.ready = m, withdraw, step.Index+1 })
@@ -210,10 +213,10 @@ func (f *Follower) take(now state) {
 
 var errRefused = errors.New("refused") // the leader does not want this machine
 
-// ask sends the leader a message and a compressed piece of the log.
-func (f *Follower) ask(ctx context.Context, zipped []byte) (now state, err error) {
+// ask sends the leader a message with a compressed piece of the log.
+func (f *Follower) ask(ctx context.Context, piece []byte) (now state, err error) {
 	f.mu.Lock()
-	m := message{ID: f.id, Rank: f.Share.Rank, Machines: f.Share.Machines, Ready: f.ready, At: f.Have}
+	m := message{ID: f.id, Rank: f.Share.Rank, Machines: f.Share.Machines, Ready: f.ready, Log: piece, At: f.Have}
 	for _, counter := range f.meter.counters() {
 		m.Counts = append(m.Counts, counter.Load())
 	}
@@ -225,7 +228,6 @@ func (f *Follower) ask(ctx context.Context, zipped []byte) (now state, err error
 	if err != nil {
 		return now, err
 	}
-	body = append(append(body, '\n'), zipped...)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.URL, bytes.NewReader(body))
 	if err != nil {
 		return now, err

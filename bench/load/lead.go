@@ -1,7 +1,6 @@
 package load
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"compress/gzip"
@@ -76,7 +75,6 @@ func (l *Lead) gather(ctx context.Context) error {
 
 // open begins the copies of the other machines' logs, and tells them what was found out.
 func (l *Lead) open(s *Session) error {
-	d := &s.cfg.Dataset
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	slices.SortFunc(l.followers, func(a, b *follower) int { return a.Rank - b.Rank })
@@ -93,7 +91,7 @@ func (l *Lead) open(s *Session) error {
 			l.update(func() { l.lose(f, fmt.Sprintf("has not been heard of for %s", silence)) })
 		})
 	}
-	l.session, l.survey = s, &survey{s.cfg.Run, s.modelLength, d.Words, d.TokensPerWord, d.InputLen, d.PrefixLen}
+	l.session, l.survey = s, &survey{s.cfg.Run, s.cfg.Dataset, s.modelLength}
 	return nil
 }
 
@@ -103,7 +101,7 @@ func (l *Lead) lose(f *follower, why string) {
 		return
 	}
 	f.lost = why
-	if slices.ContainsFunc(f.kept, func(rec runlog.Record) bool { return rec.Step != nil }) {
+	if slices.ContainsFunc(f.kept, func(rec runlog.Record) bool { return rec.Step != nil && f.ended <= rec.Step.Index }) {
 		f.account.Unknown = max(0, int(f.Counts[0])-f.account.Attempted)
 		f.account.Attempted += f.account.Unknown
 		end := runlog.Record{StepEnd: &runlog.StepEnd{Step: l.Step.Index, Ended: l.session.clock.now(), Stop: runlog.StopLost, Account: f.account}}
@@ -232,9 +230,10 @@ func (l *Lead) take(f *follower, piece []byte) {
 		case rec.Request != nil:
 			f.account.Count(rec.Request.Reason())
 			l.session.requestDone(rec.Request)
-		case rec.StepEnd != nil:
-			f.ended = rec.StepEnd.Step + 1
 		case rec.RunEnd != nil:
+			if !l.IsEnded {
+				l.lose(f, "left the load")
+			}
 			f.isClosed = true
 		}
 		if rec.Run != nil || rec.Step != nil || l.session.keeps {
@@ -246,6 +245,9 @@ func (l *Lead) take(f *follower, piece []byte) {
 			l.stopAll(end.Stop)
 		default:
 			l.lose(f, "was interrupted")
+		}
+		if rec.StepEnd != nil {
+			f.ended = rec.StepEnd.Step + 1
 		}
 	}
 }
@@ -303,16 +305,12 @@ func (l *Lead) sync(m message, piece []byte) (now state, refusal string, err err
 
 // ServeHTTP answers a machine's message.
 func (l *Lead) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body := bufio.NewReader(http.MaxBytesReader(w, r.Body, 2*maxPiece))
-	head, err := body.ReadBytes('\n')
 	var m message
 	var piece []byte
-	if err == nil {
-		err = json.Unmarshal(head, &m)
-	}
-	if _, none := body.Peek(1); none == nil && err == nil {
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 2*maxPiece)).Decode(&m)
+	if err == nil && m.Log != nil {
 		var unzip *gzip.Reader
-		if unzip, err = gzip.NewReader(body); err == nil {
+		if unzip, err = gzip.NewReader(bytes.NewReader(m.Log)); err == nil {
 			piece, err = io.ReadAll(io.LimitReader(unzip, maxPiece))
 		}
 	}

@@ -268,7 +268,7 @@ func TestCapacityOverMachines(t *testing.T) {
 func TestMachinesThatAreLost(t *testing.T) {
 	twoSteps := load500(runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 80, Requests: 400})
 	twoSteps.Steps = append(twoSteps.Steps, twoSteps.Steps[0])
-	twoSteps.Steps[1].Index = 1
+	twoSteps.Steps[1].Index, twoSteps.Steps[1].Warmups = 1, 80
 	type outcome struct {
 		Steps   int
 		Lost    []int
@@ -295,6 +295,7 @@ func TestMachinesThatAreLost(t *testing.T) {
 		"a cut of 60 s":                     {beside: func(f *fleet, _ []context.CancelFunc) { cutFor(f, 3, time.Minute) }, want: outcome{Steps: 1, Lost: []int{3}, Void: true, Stop: runlog.StopVoid, Sums: true, Unknown: true, Kept: true, Stopped: true}},
 		"a cut, and the others may go on":   {fewer: true, beside: func(f *fleet, _ []context.CancelFunc) { cutFor(f, 3, time.Minute) }, want: outcome{Steps: 2, Lost: []int{3}, Stop: runlog.StopLost, Sums: true, Unknown: true, Kept: true, Stopped: true}},
 		"a machine that its user has ended": {beside: func(_ *fleet, cancel []context.CancelFunc) { time.Sleep(at); cancel[3]() }, want: outcome{Steps: 1, Lost: []int{3}, Void: true, Stop: runlog.StopVoid, Sums: true, Kept: true, Stopped: true}},
+		"one that leaves in a warm-up":      {beside: func(_ *fleet, cancel []context.CancelFunc) { time.Sleep(110 * time.Second); cancel[3]() }, want: outcome{Steps: 2, Stop: runlog.StopRequests, Sums: true, Kept: true}},
 		"a leader that its user has ended":  {beside: func(_ *fleet, cancel []context.CancelFunc) { time.Sleep(at); cancel[0]() }, want: outcome{Steps: 1, Stop: runlog.StopInterrupted, Sums: true, Stopped: true}},
 	} {
 		inBubble(t, name, func(t *testing.T) {

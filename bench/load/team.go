@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
 
@@ -19,14 +20,15 @@ const (
 // Identity is what all machines of a load must have alike: digests by names such as "version" and "--num-prompts".
 type Identity map[string]string
 
-// message is how a machine stands. What follows it in a request's body is a piece of the machine's log, in whole lines.
+// message is how a machine stands.
 type message struct {
 	ID             string // random: the same machine may join again
 	Rank, Machines int
 	Identity       Identity // until the survey has come
 	Ready          int      // for so many steps
 	Counts         []int64  // of the present step, see [Meter]
-	At             int64    // where the piece begins in the log
+	Log            []byte   // a compressed piece of the machine's log, in whole lines
+	At             int64    // where it begins
 }
 
 // state is how the load stands, the answer to each message.
@@ -42,11 +44,9 @@ type state struct {
 
 // survey is what the leader has found out before the load.
 type survey struct {
-	Run                 runlog.Run
-	ModelLength         int
-	Words               []string
-	TokensPerWord       float64
-	InputLen, PrefixLen int
+	Run         runlog.Run
+	Dataset     dataset.Config
+	ModelLength int
 }
 
 // board is what several goroutines change and wait for.

@@ -37,12 +37,16 @@ func (l *loop) watch(ctx context.Context, r *openai.Request) (end func() (hasCou
 	}
 }
 
+const lookTime = 10 * time.Second
+
 // look judges the target by its server's counters, and reports whether there are any. Two looks are half an interval
 // apart at least: a step of the engine may take its time.
 func (l *loop) look(ctx context.Context) bool {
 	if v := &l.verdict; v.looks > 0 && time.Since(v.last.at) < time.Duration(l.target.Interval)/2 {
 		return true
 	}
+	ctx, cancel := context.WithTimeout(ctx, lookTime) // for which the probe waits
+	defer cancel()
 	now := look{at: time.Now(), tokens: map[string]float64{}}
 	if failure := l.client.Metrics(ctx, now.addLine); failure != nil || len(now.tokens) == 0 {
 		return false

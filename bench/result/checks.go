@@ -256,7 +256,7 @@ func (d *stepData) addWarnings() {
 	var all sentences
 	s, a, n := &d.Step, &d.Account, &d.counts
 	limit, remedy := d.clientLimit()
-	lost := strings.Trim(fmt.Sprint(s.Lost), "[]")
+	lost := strings.ReplaceAll(strings.Trim(fmt.Sprint(s.Lost), "[]"), " ", ", ")
 	s.ClientLimit, s.Short = limit, d.short()
 	all.add(s.Void != nil, "The step is void: machine %s was lost, so the load was not what was asked for.", lost)
 	all.add(s.Void == nil && s.Lost != nil, "Machine %s was lost, and its share of the load is missing from then on.", lost)

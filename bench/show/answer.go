@@ -106,7 +106,10 @@ func outcome(s *result.Step) string {
 	f, high := &s.Whole, slices.Max(tablePercentiles(s.Percentiles))
 	latency := func(key result.Key) string {
 		column := Pick(Columns(high), string(key)+"_"+percentileName(high))[0]
-		return fmt.Sprintf("p%g %s ms", high, column.text(s, f))
+		if text := column.text(s, f); text != unknown {
+			return fmt.Sprintf("p%g %s ms", high, text)
+		}
+		return fmt.Sprintf("p%g not known", high)
 	}
 	return fmt.Sprintf("%s (%s requests/s, %s output tokens/s, TTFT %s, TPOT %s, %s %% failed)", s.Label.Long,
 		Number.Text(f.RequestThroughput), Number.Text(f.OutputThroughput), latency(result.TTFT), latency(result.TPOT),
@@ -266,7 +269,7 @@ func evidence(c *capacity.Result) string {
 	return text
 }
 
-// missText is what a level misses by most: "TPOT p90 (104 ms of 100)".
+// missText is what a level misses by most: "TPOT p90 (104 ms, limit 100)".
 func missText(s *result.Step) string {
 	most := capacity.Worst(s)
 	if most == nil {
@@ -277,7 +280,7 @@ func missText(s *result.Step) string {
 		return fmt.Sprintf("the rate, %s (%s a second completed)", text, number(s.Whole.RequestThroughput))
 	}
 	unit := objectiveUnit(most.Objective)
-	text := fmt.Sprintf("%.4g %s of %s", unit.scaled(float64(most.Value)), unit.symbol, number(unit.scaled(most.Limit)))
+	text := fmt.Sprintf("%.4g %s, limit %s", unit.scaled(float64(most.Value)), unit.symbol, number(unit.scaled(most.Limit)))
 	if most.AtLeast {
 		text = "> " + text
 	}

@@ -17,8 +17,8 @@ func TestCapacityAnswer(t *testing.T) {
 		r.Steps[step].Objectives[0].Value, r.Steps[step].Objectives[0].Error = value, plusMinus
 	}
 	for want, change := range map[string]func(*result.Report){
-		"carries 64 users; 100 miss TPOT p90 (272.3 ms of 250); 1.14 requests/s, 327.6 tokens/s; cards at 58 %": func(*result.Report) {},
-		"carries 64 conversations; 100 miss TPOT p90 (272.3 ms of 250); 1.14": func(r *result.Report) {
+		"carries 64 users; 100 miss TPOT p90 (272.3 ms, limit 250); 1.14 requests/s, 327.6 tokens/s; cards at 58 %": func(*result.Report) {},
+		"carries 64 conversations; 100 miss TPOT p90 (272.3 ms, limit 250); 1.14": func(r *result.Report) {
 			r.Steps[0].Conversations = 80
 		},
 		"carries at least 100 users, the most that were tried; 1.45 requests/s": func(r *result.Report) {
@@ -35,19 +35,19 @@ func TestCapacityAnswer(t *testing.T) {
 		"carries at least 64 users, as far as it was measured; ": func(r *result.Report) {
 			r.Runs[0].Capacity.Precision = 0.05
 		},
-		"carries none: 8 users missed TPOT p90 (300 ms of 250)": func(r *result.Report) {
+		"carries none: 8 users missed TPOT p90 (300 ms, limit 250)": func(r *result.Report) {
 			r.Steps = r.Steps[:1]
 			tpot(r, 0, 0.3, 0)
 		},
-		"carries 64 users; 100 miss TPOT p90 (250.1 ms of 250); 1.14": func(r *result.Report) {
+		"carries 64 users; 100 miss TPOT p90 (250.1 ms, limit 250); 1.14": func(r *result.Report) {
 			tpot(r, 4, 0.2501, 0)
 		},
-		"carries none: 1 user missed failures (20 % of 1)": func(r *result.Report) {
+		"carries none: 1 user missed failures (20 %, limit 1)": func(r *result.Report) {
 			r.Steps, r.Runs[0].Capacity.From = r.Steps[:1], 1
 			r.Steps[0].Concurrency = 1
 			r.Steps[0].Objectives[2].Value = 0.2
 		},
-		"carries none: 8 users missed TTFT p90 (> 10 s of 5)": func(r *result.Report) {
+		"carries none: 8 users missed TTFT p90 (> 10 s, limit 5)": func(r *result.Report) {
 			r.Steps = r.Steps[:1]
 			r.Steps[0].Objectives[1].Value, r.Steps[0].Objectives[1].AtLeast = 10, true
 		},

@@ -28,7 +28,7 @@ func TestPage(t *testing.T) {
 	text := renderedPage(t, r)
 	at := 0
 	for _, want := range []string{
-		"<h1>Load test of qwen2.5</h1>", "carries 64 users; 100 miss TPOT p90 (272.3 ms of 250)", "What makes figures doubtful",
+		"<h1>Load test of qwen2.5</h1>", "carries 64 users; 100 miss TPOT p90 (272.3 ms, limit 250)", "What makes figures doubtful",
 		"<li>200: 16.4 % of the requests failed", "from bench-01", "&#39;datasets/open qa.jsonl&#39;",
 		`class="charts"`, "<caption>Levels", "<caption>Whole steps", "<caption>Steady part", "<h3>8 users</h3>", "ended by: requests",
 		"<caption>Latencies, steady part", "<caption>Cards", "<caption>The server", "What the figures are",

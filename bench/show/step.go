@@ -94,9 +94,12 @@ func columnRows(s *result.Step, columns []Column, windows ...*result.Figures) []
 	return rows
 }
 
+// partNames are those of what [result.Step.SteadyOrWhole] gives, by whether there is a steady part.
+var partNames = map[bool]string{true: "steady part", false: "whole step"}
+
 // latencyTable has a row for each measure that has samples, with errors: "104 ± 3".
 func latencyTable(s *result.Step) Table {
-	t := Table{Caption: "Latencies, steady part where there is one", Head: []string{"", "samples", "mean"}}
+	t := Table{Caption: "Latencies, " + partNames[s.Steady != nil], Head: []string{"", "samples", "mean"}}
 	percentiles := tablePercentiles(s.Percentiles)
 	for _, p := range percentiles {
 		t.Head = append(t.Head, percentileName(p))
@@ -129,7 +132,7 @@ func turnTable(s *result.Step) Table {
 	}
 	latencies := Pick(Columns(percentiles...), append(keys, "tpot_mean")...)
 	t := Table{
-		Caption: "Turns, steady part where there is one",
+		Caption: "Turns, " + partNames[s.Steady != nil],
 		Head:    append([]string{"turn", "requests", "prompt (tokens)", "new (tokens)", "cached (tokens)"}, titles(latencies)...),
 	}
 	for _, turn := range s.Turns {

@@ -128,9 +128,6 @@ func (s *capacityFlags) find(ctx context.Context) (int, error) {
 	if err := addObjectives(&cfg, s.search.Objectives); err != nil {
 		return exitUsage, err
 	}
-	if most.Arrival == runlog.ArrivalReplay {
-		return exitUsage, usage(errors.New("a timed_trace has its own times, so that capacity cannot choose its load: give another data set"))
-	}
 	if s.team.allowFewer {
 		return exitUsage, usage(errors.New("--allow-fewer: the levels of a search need all machines"))
 	}

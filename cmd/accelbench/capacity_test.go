@@ -142,7 +142,7 @@ func TestCapacityThatIsNotFound(t *testing.T) {
 		code           int
 		stdout, stderr string // expressions
 	}{
-		"none":           {&standIn{base: slow}, "--slo ttft:p90<20ms --max-concurrency 2..8", exitNothing, `carries none: 2 users missed TTFT p90 \(\S+ ms of 20\)`, ""},
+		"none":           {&standIn{base: slow}, "--slo ttft:p90<20ms --max-concurrency 2..8", exitNothing, `carries none: 2 users missed TTFT p90 \(\S+ ms, limit 20\)`, ""},
 		"all":            {&standIn{base: slow}, "--max-concurrency 2..4", exitMeasured, "carries at least 4 users, the most that were tried; ", ""},
 		"all rates":      {&standIn{base: slow}, "--request-rate 3..6 --burstiness inf --num-prompts 24", exitMeasured, "carries at least 6 requests/s, the most that were tried; ", ""},
 		"a server goes":  {&standIn{base: slow, dieAfter: 25}, "", exitFailures, "carries at least 1 user, as far as it was measured", "did not answer any more"},

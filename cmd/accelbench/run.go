@@ -67,7 +67,7 @@ func (s *runFlags) register(c *kingpin.CmdClause, levels func(*kingpin.CmdClause
 	addIgnored(c, vllmValues, vllmSwitches, &s.ignored)
 }
 
-// putter puts a load on, step by step: [load.Run], [load.Follow] as another machine says, or a search.
+// putter puts a load on, step by step: [load.Run], [load.Follower.Run] as another machine says, or a search.
 type putter func(ctx context.Context, cfg load.Config, watchers ...load.Watcher) (load.Result, error)
 
 // start puts the load on and reports; save writes what else the report gives.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/hex"
 	"fmt"
 	"net"
 	"net/http"
@@ -71,7 +70,7 @@ func (m *teamFlags) share(getenv func(string) string) (load.Share, error) {
 	n, machinesErr := strconv.ParseUint(machines, 10, 16)
 	switch {
 	case rankErr != nil || machinesErr != nil:
-		return load.Share{}, usage(fmt.Errorf("--lead needs --machines and --rank, or a launcher that says them: %q and %q are no numbers", machines, rank))
+		return load.Share{}, usage(fmt.Errorf("--lead needs numbers for --machines, which is %q, and --rank, which is %q, or a launcher that says them", machines, rank))
 	case r >= n:
 		return load.Share{}, usage(fmt.Errorf("--rank %d is none of %d machines, which are counted from 0", r, n))
 	}
@@ -106,8 +105,7 @@ func identity(app *kingpin.Application, args []string, dataPath string) (load.Id
 }
 
 func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(data))
 }
 
 // startLead makes this machine the leader of a load, until stop.
