@@ -42,7 +42,6 @@ func TestSimulation(t *testing.T) {
 
 func simulateSeed(t *testing.T, seed uint64, interval, length time.Duration) {
 	t.Run(fmt.Sprintf("%d every %v", seed, interval), func(t *testing.T) {
-		t.Parallel()
 		random := rand.New(rand.NewPCG(seed, 0))
 		var vendors []string
 		for _, i := range random.Perm(len(collector.Vendors()))[:4] {
