@@ -92,14 +92,8 @@ type emitter struct {
 	vendor string
 }
 
-// put writes a sample of one of Metrics, with all its labels: the one place where texts of tools become labels. It may
-// shorten what is in labels.
-func (e emitter) put(name string, v float64, labels ...string) {
-	for i := range labels {
-		labels[i] = labelValue(labels[i])
-	}
-	e.part.add(e.series[name], v, labels)
-}
+// put writes a sample of one of Metrics, with all its labels. It may shorten what is in labels.
+func (e emitter) put(name string, v float64, labels ...string) { e.part.add(e.series[name], v, labels) }
 
 // readings writes what was printed, behind the labels of its card, slice or node.
 func (e emitter) readings(all model.Readings, labels ...string) {

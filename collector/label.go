@@ -17,10 +17,7 @@ const (
 // list is another list: there is no sample with lists that are too long.
 func (e emitter) putLists(name string, lists []string, labels ...string) {
 	if len(strings.Join(lists, "")) <= longestLists {
-		for i := range labels {
-			labels[i] = labelValue(labels[i])
-		}
-		e.part.add(e.series[name], 1, append(labels, lists...))
+		e.part.add(e.series[name], 1, labels, lists...)
 	}
 }
 

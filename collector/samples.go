@@ -26,8 +26,12 @@ type sample struct {
 	metric *dto.Metric
 }
 
-func (p *part) add(s *series, v float64, labels []string) {
-	m, err := prometheus.NewConstMetric(s.desc, s.kind, v, labels...)
+// add makes a sample: the one place where texts of tools become labels. Lists are labels as they are.
+func (p *part) add(s *series, v float64, labels []string, lists ...string) {
+	for i := range labels {
+		labels[i] = labelValue(labels[i])
+	}
+	m, err := prometheus.NewConstMetric(s.desc, s.kind, v, append(labels, lists...)...)
 	if err != nil { // a panic here would cost the other collectors their series
 		p.err = errors.Join(p.err, fmt.Errorf("%s: %w", s.name, err))
 		return

@@ -36,7 +36,7 @@ func eightNodes(seed uint64, runs int, factors map[string]float64) []Side {
 		one := oneReport(users(100, func(s *result.Step) {
 			s.Whole.Distributions = result.Distributions{result.TPOT: {Count: 900, Percentiles: []result.Percentile{{P: 50, Value: tpot}}}}
 		}))
-		one.Runs[0].Server = &runlog.Server{Binding: turn.Side.Name, Recommended: turn.Side.Name == "node0"}
+		one.Runs[0].Server = &runlog.Server{Binding: turn.Side.Name}
 		at := slices.Index(names, turn.Side.Name)
 		sides[at].Reports = append(sides[at].Reports, one)
 	}

@@ -90,12 +90,6 @@ func (c Config) Check() error {
 	return nil
 }
 
-// FullLength reports whether answers are to have the length that is asked for, whatever
-// the model would say: as in vLLM, and those of made conversations.
-func (c Config) FullLength() bool {
-	return c.Kind == Random || c.Kind == Replay || c.Kind == MultiTurn && c.Path == ""
-}
-
 // Prompt is what one request asks. One of Text, Messages, Tokens and Turns is set; Messages may stand before Turns.
 type Prompt struct {
 	Text     string           // the user's message, or the text to complete

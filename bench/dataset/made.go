@@ -168,13 +168,16 @@ func (m maker) single(i uint64) Prompt {
 // SplitForCache splits random prompts into a start that all share, whose whole blocks of so many tokens are about
 // CacheHit of them, and the rest. It fails where that is off by more than 2 points.
 func (c *Config) SplitForCache(block int) error {
+	if c.CacheHit == 0 {
+		return nil
+	}
 	const most = 0.02
 	tokens := c.InputLen
 	held := int(math.Round(c.CacheHit*float64(tokens)/float64(block))) * block
 	c.PrefixLen = held + block/2
 	c.InputLen = tokens - c.PrefixLen
 	if got := float64(held) / float64(tokens); math.Abs(got-c.CacheHit) > most || c.InputLen < 1 {
-		return fmt.Errorf("of prompts of %d tokens, whole blocks of %d can make %.0f %%, not %.0f %%: give longer prompts", tokens, block, 100*got, 100*c.CacheHit)
+		return fmt.Errorf("--random-cache-hit: of prompts of %d tokens, whole blocks of %d can make %.0f %%, not %.0f %%: give longer prompts", tokens, block, 100*got, 100*c.CacheHit)
 	}
 	return nil
 }

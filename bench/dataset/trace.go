@@ -79,7 +79,7 @@ func newRow(value func(name string) string) (r row, err error) {
 // parseTimestamp reads a number, or a date as Azure's traces have it, in seconds.
 func parseTimestamp(text string) (float64, error) {
 	if text == "" {
-		return 0, fmt.Errorf("no timestamp in it, under none of %q", traceColumns["timestamp"])
+		return 0, errors.New("no timestamp in it")
 	}
 	if at, err := strconv.ParseFloat(text, 64); err == nil {
 		return at, nil
@@ -141,6 +141,12 @@ func readTable(in io.Reader, take func(row, error) error) error {
 		return nil // it is empty
 	}
 	head = slices.Clone(head)
+	for _, column := range []string{"timestamp", "input", "output"} {
+		names := traceColumns[column]
+		if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(head, name) }) {
+			return fmt.Errorf("no column of its first line, %.80q, has a name of %q", strings.Join(head, ","), names)
+		}
+	}
 	for n := 1; ; n++ {
 		cells, err := table.Read()
 		if errors.Is(err, io.EOF) {

@@ -184,8 +184,8 @@ func TestUnreadableTraces(t *testing.T) {
 		before     int
 	}{
 		"times that run back":          {columns + "2024-05-10 00:00:01+00:00,9,1\n2024-05-10 00:00:00+00:00,9,1\n", "record 2: its timestamp 1.7152992e+09 is before that of the record before", 1},
-		"no columns":                   {"2023-11-16 18:17:03.9799600,374,44\n2023-11-16 18:17:04.0,9,4\n", `record 1: no timestamp in it, under none of ["timestamp" "TIMESTAMP" "Timestamp"]`, 0},
-		"a column missing":             {"TIMESTAMP,ContextTokens\n1,2\n", "of its 1 records none is of a request that succeeded, from 0s on: give --output-len", 0},
+		"no columns":                   {"2023-11-16 18:17:03.9799600,374,44\n", `no column of its first line, "2023-11-16 18:17:03.9799600,374,44", has a name of ["timestamp" "TIMESTAMP" "Timestamp"]`, 0},
+		"a column missing":             {"TIMESTAMP,ContextTokens\n1,2\n", `no column of its first line, "TIMESTAMP,ContextTokens", has a name of ["output_length" "GeneratedTokens" "Response tokens"]`, 0},
 		"nanoseconds":                  {columns + "1700000000000000000,2,3\n1700000001000000000,2,3\n", "record 2: its timestamp 1.700000001e+18 is not within a year of the first", 1},
 		"no number of seconds":         {columns + "1,2,3\nNaN,2,3\n", "record 2: its timestamp NaN is not within a year of the first", 1},
 		"a first one that is infinite": {columns + "inf,2,3\n", "record 1: its timestamp +Inf is not within a year of the first", 0},

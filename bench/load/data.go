@@ -70,13 +70,7 @@ func (s *Session) checkLoad(ctx context.Context) (err error) {
 		return fmt.Errorf("prompts of up to %d tokens and answers of up to %d do not fit into the model's length of %d: give shorter ones", prompt, answer, s.modelLength)
 	}
 	run.BlockSize = cmp.Or(run.BlockSize, s.blockSize)
-	if s.cfg.Dataset.CacheHit > 0 {
-		err = s.cfg.Dataset.SplitForCache(cmp.Or(run.BlockSize, usualBlockSize))
-	}
-	if err != nil {
-		return fmt.Errorf("--random-cache-hit: %w", err)
-	}
-	return nil
+	return s.cfg.Dataset.SplitForCache(cmp.Or(run.BlockSize, usualBlockSize))
 }
 
 // once asks the server for each text once, and for no more once it did not say: it may need its time limit to fail.

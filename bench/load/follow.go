@@ -120,9 +120,8 @@ func (f *Follower) takeSteps(ctx context.Context) error {
 
 // begin finds out how the leader's clock stands, and waits until all machines are ready.
 func (f *Follower) begin(ctx context.Context, step *runlog.Step, m *Meter, withdraw context.CancelCauseFunc) (*Meter, error) {
-	// As NTP does, by the shortest of several round trips, of which either way may have taken all.
-	const tries = 10
-	for answered := 0; answered < tries; {
+	// As NTP does, by the shortest of ten round trips, of which either way may have taken all.
+	for answered := 0; answered < 10; {
 		asked := time.Now()
 		now, err := f.ask(ctx, nil)
 		half := time.Since(asked) / 2

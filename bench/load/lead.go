@@ -252,8 +252,9 @@ func (l *Lead) take(f *follower, piece []byte) {
 	}
 }
 
-// known returns the machine that a message is of, which joins with its first, or why it is none. The caller holds mu.
-func (l *Lead) known(m message) (f *follower, refusal string) {
+// join returns the machine that sent a message, which joins with its first, or why it is none of the load's. The caller
+// holds mu.
+func (l *Lead) join(m message) (f *follower, refusal string) {
 	at := slices.IndexFunc(l.followers, func(f *follower) bool { return f.Rank == m.Rank })
 	switch {
 	case m.Rank < 1 || m.Rank >= l.Machines || m.Machines != l.Machines:
@@ -280,7 +281,7 @@ func (l *Lead) known(m message) (f *follower, refusal string) {
 func (l *Lead) sync(m message, piece []byte) (now state, refusal string, err error) {
 	l.update(func() {
 		var f *follower
-		if f, refusal = l.known(m); refusal != "" || l.survey == nil {
+		if f, refusal = l.join(m); refusal != "" || l.survey == nil {
 			return
 		}
 		f.message = m

@@ -17,7 +17,6 @@ import (
 const (
 	callTime  = 30 * time.Second // bounds a call, if its context allows that much
 	maxModels = 1 << 20          // bytes that are read of a list of models: the exporter has few MiB for many targets
-	maxPage   = 4 << 20          // bytes of a page of metrics
 	maxTokens = 16 << 20         // bytes of a list of tokens
 	maxName   = 200              // bytes of a name
 )
@@ -85,7 +84,7 @@ func (c *Client) tokenize(ctx context.Context, question map[string]any) ([]int32
 
 // Metrics reads the endpoint's own page of metrics, at /metrics beside /v1, within 30 s, of which readLine gets each line.
 func (c *Client) Metrics(ctx context.Context, readLine func(line []byte)) *Failure {
-	return c.ask(ctx, nil, "/metrics", maxPage, func(page []byte) error {
+	return c.ask(ctx, nil, "/metrics", maxBody, func(page []byte) error {
 		for line := range bytes.Lines(page) {
 			readLine(line)
 		}

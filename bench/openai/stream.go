@@ -58,7 +58,8 @@ func (s *stream) add(e sseEvent) *Failure {
 		return &Failure{Reason: ReasonStreamError, Detail: errorMessage(e.data)}
 	case !ok:
 		return newFailure(ReasonProtocol, "not a JSON object: %s", e.data)
-	case ev.texts > 0 || s.isToken(&ev):
+	// Without text, one between the first text and the finish is a token too, unless a running usage says otherwise.
+	case ev.texts > 0, ev.delta && ev.finish == "" && s.trace.Finish == "" && len(s.trace.Chunks) > 0 && (ev.tokens == noCount || ev.tokens > s.lastTokens):
 		s.addChunk(&ev)
 	}
 	if ev.usage.IsObject() {
@@ -68,12 +69,6 @@ func (s *stream) add(e sseEvent) *Failure {
 		s.trace.Finish = ev.finish
 	}
 	return nil
-}
-
-// isToken reports whether an event without text is a token all the same: one between the first text and the finish,
-// where a running usage does not say otherwise.
-func (s *stream) isToken(ev *event) bool {
-	return ev.delta && ev.finish == "" && s.trace.Finish == "" && len(s.trace.Chunks) > 0 && (ev.tokens == noCount || ev.tokens > s.lastTokens)
 }
 
 func (s *stream) addChunk(ev *event) {

@@ -155,9 +155,6 @@ func TestSides(t *testing.T) {
 		var all []string
 		for _, s := range sides {
 			line := s.Name + ": " + s.Binding
-			if s.Recommended {
-				line += " (recommended)"
-			}
 			all = append(all, strings.TrimSpace(line+" "+s.Command))
 		}
 		return strings.Join(all, "\n")
@@ -167,7 +164,7 @@ func TestSides(t *testing.T) {
 		want string
 	}{
 		"two nodes": {two(1, 1), `none: unbound
-node1: bound to node 1 (recommended) numactl --cpunodebind=1 --membind=1
+node1: bound to node 1 numactl --cpunodebind=1 --membind=1
 node0: bound to node 0 numactl --cpunodebind=0 --membind=0
 interleaved: interleaved over all nodes numactl --interleave=all`},
 		"cards on both": {two(0, 1), `none: unbound

@@ -98,7 +98,7 @@ func (m *Machine) Sides() ([]Side, error) {
 			continue
 		}
 		name := "node" + strings.ReplaceAll(cpulist.Format(nodes), ",", "_")
-		sides = append(sides, Side{name, runlog.Server{Command: m.binding(nodes).Numactl, Binding: "bound to " + nodeNames(nodes), Recommended: i == 0}})
+		sides = append(sides, Side{name, runlog.Server{Command: m.binding(nodes).Numactl, Binding: "bound to " + nodeNames(nodes)}})
 	}
 	return append(sides, Side{"interleaved", runlog.Server{Command: "numactl --interleave=all", Binding: "interleaved over all nodes"}}), nil
 }

@@ -115,7 +115,7 @@ func (s Spec) Validate(dir string) (Target, []error) {
 	}
 	switch {
 	case s.PromptFile != "":
-		text, err := os.ReadFile(config.JoinDir(dir, s.PromptFile))
+		text, err := readBounded(config.JoinDir(dir, s.PromptFile))
 		refuse(err != nil, "prompt_file: %w", err)
 		t.prompt = string(text)
 	case s.Prompt == "" && s.RandomInputTokens == 0:
@@ -189,10 +189,19 @@ func (f File) At(t Target, err error) error {
 	return fmt.Errorf("%s:%d: %w", f.path, f.lines[t.Name], err)
 }
 
+// readBounded reads a file of at most 1 MiB.
+func readBounded(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if len(text) > 1<<20 {
+		return nil, fmt.Errorf("%s is larger than 1 MiB", path)
+	}
+	return text, err
+}
+
 // ReadFile reads a configuration file. Relative file names in it are taken from its folder. Its error is a line for
 // each mistake, and repeats no value but names and hosts: it might be a secret.
 func ReadFile(path string) (File, error) {
-	text, err := os.ReadFile(path)
+	text, err := readBounded(path)
 	if err != nil {
 		return File{}, fmt.Errorf("reading the configuration: %w", err)
 	}

@@ -35,7 +35,7 @@ type Kind int
 
 // The kinds.
 const (
-	Usual   Kind = iota // a latency that every table, comparison and picture of latencies has
+	Usual   Kind = iota // a latency that every table, comparison and chart has
 	FromDue             // a latency from when the request was due, the wait in this program included
 	OfTurns             // a latency of some turns of conversations
 	Length              // tokens

@@ -221,7 +221,8 @@ func (d *stepData) figures(w span, opts Options) Figures {
 // tokensIn are the output tokens of successful requests as they came inside of a window, and the most in one second
 // of it: each chunk brought the same share of its answer's. Tokens of an answer without text count at its end.
 func (d *stepData) tokensIn(w span) (all, peak float64) {
-	seconds, last, sum := map[int64]*float64{}, int64(-1), new(float64) // few of a window that a clock set during the run made long
+	seconds := map[int64]*float64{} // few of a window that a clock set during the run made long
+	last, sum := int64(-1), new(float64)
 	count := func(at int64, tokens float64) {
 		if w.holds(at) {
 			if second := (at - w.from) / perSecond; second != last {
@@ -229,7 +230,8 @@ func (d *stepData) tokensIn(w span) (all, peak float64) {
 				seconds[second] = sum
 			}
 			*sum += tokens
-			peak, all = max(peak, *sum), all+tokens
+			peak = max(peak, *sum)
+			all += tokens
 		}
 	}
 	for _, q := range d.requests {

@@ -6,6 +6,7 @@ import "github.com/accelerator-exporter/accelerator_exporter/bench/openai"
 type Timeline struct {
 	Requests []Point // that were sent, in the order of sending
 	Tracks   []Track // of the server, then of the cards that serve
+	OneIn    int     // of so many samples one is in Tracks
 }
 
 // Point is one request. Latencies are in seconds.
@@ -27,7 +28,7 @@ const (
 	Watts       = "accelerator_power_watts"
 )
 
-// Track are the samples of a gauge inside a step.
+// Track are the samples of a gauge inside a step, or every so many of them.
 type Track struct {
 	Gauge      string
 	Card       *Card // nil of the server's
@@ -62,8 +63,10 @@ func (d *stepData) timeline(w span) Timeline {
 
 func (t *Timeline) add(w span, gauge string, of *Card, samples series) {
 	track := Track{Gauge: gauge, Card: of}
-	for _, p := range samples {
-		if w.holds(p.at) {
+	const most = 1000 // of a track: who draws it has to bear them
+	t.OneIn = max(t.OneIn, 1+(len(samples)-1)/most)
+	for i := 0; i < len(samples); i += t.OneIn {
+		if p := samples[i]; w.holds(p.at) {
 			track.At = append(track.At, span{w.from, p.at}.seconds())
 			track.Values = append(track.Values, p.value)
 		}

@@ -47,3 +47,16 @@ func TestTimelineTracks(t *testing.T) {
 	}
 	equal(t, "tracks", map[string][]float64{Waiting: {2, 6}, Watts + " 1": {102, 106}}, tracks)
 }
+
+// Of a gauge of a long step a part is kept to be drawn, and how large a part.
+func TestSamplesAreThinned(t *testing.T) {
+	samples := make(series, 2500)
+	for i := range samples {
+		samples[i].at = int64(i)
+	}
+	var timeline Timeline
+	timeline.add(span{0, 2500}, Running, nil, samples)
+	if n := len(timeline.Tracks[0].At); n != 834 || timeline.OneIn != 3 {
+		t.Errorf("%d samples, one in %d", n, timeline.OneIn)
+	}
+}

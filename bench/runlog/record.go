@@ -81,11 +81,8 @@ type Run struct {
 
 // Server is a process that was started to be put under load. What is not known is empty.
 type Server struct {
-	Command string `json:"command"` // what binds the server, such as numactl and its flags
-	// Binding is what a comparison of bindings started it with, in words such as bound
-	// to node 0, and Recommended that it is the one that the cards' node asks for.
-	Binding     string `json:"binding,omitempty"`
-	Recommended bool   `json:"recommended,omitempty"`
+	Command string `json:"command"`           // what binds the server, such as numactl and its flags
+	Binding string `json:"binding,omitempty"` // of a comparison of bindings, in words, such as bound to node 0
 }
 
 // Arrival says how the requests of a step come.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/result"
 )
@@ -18,6 +19,9 @@ func overTime(r *result.Report, s *result.Step, most int) charts {
 	all := charts{Axis: "s since the first request", Note: note}
 	if len(requests) == 0 {
 		return all
+	}
+	if n := s.Timeline.OneIn; n > 1 {
+		all.Note = strings.TrimSpace(fmt.Sprintf("%s Of the samples of server and cards one in %d is drawn.", note, n))
 	}
 	if s.Steady != nil {
 		begin, steady := s.Whole.Window.From, s.Steady.Window

@@ -92,6 +92,15 @@ func TestChartsOverLoad(t *testing.T) {
 	}
 }
 
+// A gauge of a long step is drawn in part, and the page says so.
+func TestSamplesInPart(t *testing.T) {
+	r := timedSweep()
+	r.Steps[0].Timeline.OneIn = 3
+	if note := chartsOf(t, r)[1].Note; note != "Of the samples of server and cards one in 3 is drawn." {
+		t.Error(note)
+	}
+}
+
 // A page draws 20,000 requests at most, and never hides a failure or a stall among them.
 func TestPointsAreThinned(t *testing.T) {
 	for name, tt := range map[string]struct {

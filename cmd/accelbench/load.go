@@ -55,6 +55,8 @@ func (l *loadFlags) registerShape(c *kingpin.CmdClause, cfg *load.Config) {
 func (l *loadFlags) steps(replay bool, idle time.Duration) (steps []runlog.Step, err error) {
 	paced := slices.ContainsFunc(l.rates, func(rate float64) bool { return !math.IsInf(rate, 1) })
 	switch {
+	case l.repeat > 1000:
+		err = errors.New("--repeat must be from 1 to 1000")
 	case l.Warmups < 0:
 		err = errors.New("--num-warmups must not be negative")
 	case min(l.Duration, l.RampUp, l.Timeout, idle) < 0:
@@ -163,7 +165,8 @@ func (a *requestFlags) complete(ask *load.Ask, d dataset.Config) error {
 	if err := openai.CheckExtra(extra); err != nil {
 		return fmt.Errorf("--extra-body: %w", err)
 	}
-	ask.IgnoreEOS, ask.Extra = a.ignoreEOS || !a.ignoreEOSSet && d.FullLength(), extra
+	isMade := d.Kind == dataset.Random || d.Kind == dataset.Replay || d.Kind == dataset.MultiTurn && d.Path == ""
+	ask.IgnoreEOS, ask.Extra = a.ignoreEOS || !a.ignoreEOSSet && isMade, extra
 	return nil
 }
 
@@ -215,7 +218,7 @@ func (d *dataFlags) register(c *kingpin.CmdClause, cfg *load.Config) {
 
 // complete adds to the data set what depends on several flags: its kind, by its name, else as the file looks, else random,
 // and its lengths. Its error is of the command line, unless the file cannot be read.
-func (d *dataFlags) complete(c *dataset.Config) (err error) {
+func (d *dataFlags) complete(c *dataset.Config, blockSize int) (err error) {
 	switch {
 	case c.Path != "" && d.turnsSet:
 		return usage(errors.New("--multi-turn-num-turns, --multi-turn-input-len and --multi-turn-prefix-len are of made conversations: a --dataset-path has its own"))
@@ -245,6 +248,10 @@ func (d *dataFlags) complete(c *dataset.Config) (err error) {
 	}
 	if c.CacheHit > 0 && (c.Kind != dataset.Random || c.PrefixLen > 0) {
 		return usage(errors.New("--random-cache-hit: give --dataset-name random, without --random-prefix-len"))
+	}
+	split := *c // the run splits them by the server's blocks
+	if err := split.SplitForCache(cmp.Or(blockSize, 1)); err != nil {
+		return usage(err)
 	}
 	return nil
 }

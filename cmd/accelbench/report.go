@@ -120,9 +120,8 @@ func writeReport(folder string, r *result.Report, stderr io.Writer) error {
 		return fmt.Errorf("making the report's folder: %w", err)
 	}
 	files := map[string]func(io.Writer) error{
-		"report.json": func(w io.Writer) error { return show.JSON(w, r) },
-		"report.html": func(w io.Writer) error { return show.Page(w, r) },
-
+		"report.json":    func(w io.Writer) error { return show.JSON(w, r) },
+		"report.html":    func(w io.Writer) error { return show.Page(w, r) },
 		show.PictureName: func(w io.Writer) error { return show.Picture(w, r) },
 	}
 	for name, write := range files {

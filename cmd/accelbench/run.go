@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/common/version"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
@@ -104,10 +107,12 @@ func (s *runFlags) run(ctx context.Context, cfg load.Config, put putter) (load.R
 		watchers = append(watchers, &progressLine{out: s.stderr})
 	}
 	if s.out.webAddress != "" {
-		m := newRunMetrics()
-		stop, err := serveMetrics(ctx, m, s.out.webAddress)
+		m, registry, mux := newRunMetrics(), prometheus.NewRegistry(), http.NewServeMux()
+		registry.MustRegister(m)
+		mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+		stop, err := serveAt(ctx, s.out.webAddress, "", mux)
 		if err != nil {
-			return load.Result{}, err
+			return load.Result{}, fmt.Errorf("--web.listen-address: %w", err)
 		}
 		defer stop()
 		watchers = append(watchers, m)
@@ -127,7 +132,7 @@ func (s *runFlags) config() (cfg load.Config, err error) {
 	if run.URL, run.API, err = s.endpoint.address(run.Backend); err != nil {
 		return cfg, usage(err)
 	}
-	if err := s.data.complete(&cfg.Dataset); err != nil {
+	if err := s.data.complete(&cfg.Dataset, run.BlockSize); err != nil {
 		return cfg, err
 	}
 	cfg.Dataset.API = run.API

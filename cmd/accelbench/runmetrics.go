@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/exporter-toolkit/web"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
@@ -130,18 +129,6 @@ func phaseOf(s runlog.Step, m *load.Meter) string {
 		return "steady"
 	}
 	return "ramp"
-}
-
-// serveMetrics serves a run's own metrics at an address until stop is called.
-func serveMetrics(ctx context.Context, m *runMetrics, address string) (stop func(), err error) {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(m)
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
-	if stop, err = serveAt(ctx, address, "", mux); err != nil {
-		return nil, fmt.Errorf("--web.listen-address: %w", err)
-	}
-	return stop, nil
 }
 
 // serveAt serves at an address, with TLS where webConfig is a file that says so, until stop is called.

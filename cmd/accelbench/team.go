@@ -90,7 +90,7 @@ func identity(app *kingpin.Application, args []string, dataPath string) (load.Id
 			name = "--" + flag.Model().Name
 		}
 		if value != nil && !slices.Contains(ownFlags, name) {
-			id[name] = digest([]byte(id[name] + *value))
+			id[name] = fmt.Sprintf("%x", sha256.Sum256([]byte(id[name]+*value)))
 		}
 	}
 	if dataPath == "" {
@@ -100,12 +100,8 @@ func identity(app *kingpin.Application, args []string, dataPath string) (load.Id
 	if err != nil {
 		return nil, fmt.Errorf("reading the data set: %w", err)
 	}
-	id["file of prompts"] = digest(data)
+	id["file of prompts"] = fmt.Sprintf("%x", sha256.Sum256(data))
 	return id, nil
-}
-
-func digest(data []byte) string {
-	return fmt.Sprintf("%x", sha256.Sum256(data))
 }
 
 // startLead makes this machine the leader of a load, until stop.
