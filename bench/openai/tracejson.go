@@ -2,13 +2,10 @@ package openai
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
+	fastjson "github.com/segmentio/encoding/json"
 )
 
 // jsonTrace is a Trace as JSON. Its chunks are lists: an object for each would be most of a log.
@@ -22,6 +19,7 @@ type jsonTrace struct {
 	// Gaps are from Started to the first chunk, and from each to the next.
 	Gaps   []int64 `json:"chunks_ns,omitempty"`
 	Tokens []int64 `json:"tokens,omitempty"` // of each chunk, or of none
+	Lags   []int64 `json:"lags_ns,omitempty"`
 }
 
 type traceFields Trace // without its methods
@@ -55,17 +53,16 @@ func (t Trace) MarshalJSON() ([]byte, error) {
 func (t *Trace) UnmarshalJSON(data []byte) error {
 	*t = Trace{}
 	w := jsonTrace{traceFields: (*traceFields)(t)}
-	lists, err := w.read(data)
-	if err != nil {
+	if err := fastjson.Unmarshal(data, &w); err != nil {
 		return err
 	}
-	at, tokens := time.Duration(0), lists["tokens"]
-	t.Chunks = slices.Grow(t.Chunks, len(lists["chunks_ns"]))
-	for i, gap := range lists["chunks_ns"] {
+	at := time.Duration(0)
+	t.Chunks = slices.Grow(t.Chunks, len(w.Gaps))
+	for i, gap := range w.Gaps {
 		at += time.Duration(gap)
 		t.Chunks = append(t.Chunks, Chunk{At: at})
-		if i < len(tokens) {
-			t.Chunks[i].Tokens = int32(tokens[i])
+		if i < len(w.Tokens) {
+			t.Chunks[i].Tokens = int32(w.Tokens[i])
 		}
 	}
 	for _, run := range w.Reasoning {
@@ -78,39 +75,8 @@ func (t *Trace) UnmarshalJSON(data []byte) error {
 			t.Chunks[i].Textless = true
 		}
 	}
-	for _, lag := range lists["lags_ns"] {
+	for _, lag := range w.Lags {
 		t.Lag.add(time.Duration(lag))
 	}
 	return nil
-}
-
-// read reads all but the long lists, and returns those: encoding/json takes ten times as
-// long for them, and a report reads a hundred million numbers.
-func (w *jsonTrace) read(data []byte) (lists map[string][]int64, err error) {
-	lists = map[string][]int64{"chunks_ns": nil, "tokens": nil, "lags_ns": nil}
-	fields := []byte{'{'}
-	gjson.ParseBytes(data).ForEach(func(key, value gjson.Result) bool {
-		if _, ok := lists[key.Str]; !ok {
-			if len(fields) > 1 {
-				fields = append(fields, ',')
-			}
-			fields = append(append(append(fields, key.Raw...), ':'), value.Raw...)
-			return true
-		}
-		numbers := make([]int64, 0, strings.Count(value.Raw, ",")+1)
-		for number := range strings.SplitSeq(strings.Trim(value.Raw, "[ \n]"), ",") {
-			n, failure := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
-			if failure != nil {
-				err = fmt.Errorf("reading a list of integers: %w", failure)
-				return false
-			}
-			numbers = append(numbers, n)
-		}
-		lists[key.Str] = numbers
-		return true
-	})
-	if err != nil {
-		return nil, err
-	}
-	return lists, json.Unmarshal(append(fields, '}'), w)
 }

@@ -91,6 +91,7 @@ func waitedInVain(failure openai.Reason, took time.Duration) bool {
 
 func (q *request) keep(chunks []openai.Chunk) {
 	var before, last time.Duration // the chunk before, and its gap
+	q.gaps = make([]byte, 0, binary.MaxVarintLen32*len(chunks))
 	for _, c := range chunks {
 		gap := c.At - before
 		q.gaps = binary.AppendVarint(q.gaps, int64(gap-last))

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -127,7 +128,8 @@ func (d *stepData) report(opts Options) Step {
 	d.addEnds()
 	whole := d.curve.whole()
 	window := whole
-	s.Whole = d.figures(whole, opts)
+	var figures sync.WaitGroup
+	figures.Go(func() { s.Whole = d.figures(whole, opts) })
 	var steady span
 	steady, s.NotSteady = d.steadyWindow()
 	if ramp := s.RampUp.Seconds(); s.NotSteady == "" && ramp > 0 && s.ClocksWithin > ramp/10 {
@@ -135,7 +137,9 @@ func (d *stepData) report(opts Options) Step {
 	}
 	if s.NotSteady == "" {
 		window, s.Steady = steady, new(d.figures(steady, opts))
-		// Its seconds begin elsewhere.
+	}
+	figures.Wait()
+	if s.Steady != nil { // its seconds begin elsewhere
 		s.Whole.PeakOutputThroughput = max(s.Whole.PeakOutputThroughput, s.Steady.PeakOutputThroughput)
 	}
 	judged := s.SteadyOrWhole()

@@ -10,8 +10,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
+
+	fastjson "github.com/segmentio/encoding/json" // which takes a fifth of the time of encoding/json: a report reads millions of numbers
 )
 
 // maxLine bounds one line, in bytes: about three million chunks.
@@ -30,22 +33,21 @@ func Read(path string, take func(Record) error) (damaged int, err error) {
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, maxLine)
 	n := 0
-	for lines.Scan() {
-		n++
-		rec, broken := Decode(lines.Bytes())
-		switch run := rec.Run; {
-		case n == 1 && (run == nil || run.Schema < 1):
-			return 0, errNoLog
-		case n == 1 && run.Schema > Schema:
-			return 0, fmt.Errorf("it was written by a later version (schema %d, this one reads %d): use that version", run.Schema, Schema)
-		case n == 1 && broken != nil:
-			return 0, fmt.Errorf("line 1: it does not say what was run: %w", broken)
-		case broken != nil:
-			damaged++
-			continue
-		}
-		if err := take(rec); err != nil {
-			return damaged, fmt.Errorf("line %d: %w", n, err)
+	for batch := decodeBatch(lines); len(batch) > 0; batch = decodeBatch(lines) {
+		for _, l := range batch {
+			n++
+			switch run := l.rec.Run; {
+			case n == 1 && run != nil && run.Schema > Schema:
+				return 0, fmt.Errorf("it was written by a later version (schema %d, this one reads %d): use that version", run.Schema, Schema)
+			case n == 1 && (run == nil || run.Schema < 1 || l.err != nil):
+				return 0, errNoLog
+			case l.err != nil:
+				damaged++
+				continue
+			}
+			if err := take(l.rec); err != nil {
+				return damaged, fmt.Errorf("line %d: %w", n, err)
+			}
 		}
 	}
 	if n == 0 {
@@ -54,19 +56,33 @@ func Read(path string, take func(Record) error) (damaged int, err error) {
 	return damaged, lines.Err()
 }
 
-// Decode reads one line. A record of a kind that is not known is the zero one. Of a request as it is written, what
-// stands before the trace and the trace are decoded apart: encoding/json would look through the trace twice.
-func Decode(line []byte) (rec Record, err error) {
-	body, starts := bytes.CutPrefix(line, []byte(`{"request":`))
-	body, ends := bytes.CutSuffix(body, []byte(`}}`))
-	head, trace, found := bytes.Cut(body, []byte(`,"trace":`))
-	if starts && ends && found {
-		q := new(Request)
-		if json.Unmarshal(slices.Concat(head, []byte{'}'}), q) == nil && q.Trace.UnmarshalJSON(trace) == nil {
-			return Record{Request: q}, nil
-		}
+type line struct {
+	text []byte
+	rec  Record
+	err  error
+}
+
+// decodeBatch decodes the next lines on all cores. There are none at the end.
+func decodeBatch(lines *bufio.Scanner) (batch []line) {
+	const size = 1 << 20 // bytes: what is decoded of them is a few times as large
+	for read := 0; read < size && lines.Scan(); read += len(lines.Bytes()) {
+		batch = append(batch, line{text: bytes.Clone(lines.Bytes())})
 	}
-	err = json.Unmarshal(line, &rec)
+	var decoding sync.WaitGroup
+	for part := range slices.Chunk(batch, 1+len(batch)/runtime.GOMAXPROCS(0)) {
+		decoding.Go(func() {
+			for i := range part {
+				part[i].rec, part[i].err = Decode(part[i].text)
+			}
+		})
+	}
+	decoding.Wait()
+	return batch
+}
+
+// Decode reads one line. A record of a kind that is not known is the zero one.
+func Decode(line []byte) (rec Record, err error) {
+	err = fastjson.Unmarshal(line, &rec)
 	return rec, err
 }
 
