@@ -324,6 +324,7 @@ func (s *Session) newStep(step runlog.Step, meter *Meter) *activeStep {
 		clock:        s.clock,
 		share:        s.share,
 		lastReceived: s.cfg.Endpoint.LastReceived,
+		byKernel:     s.cfg.ByKernel,
 	}
 }
 
@@ -385,6 +386,9 @@ type Config struct {
 	Metrics      Metrics
 	// Ready is how long to wait for an endpoint that does not list its models yet.
 	Ready time.Duration
+	// ByKernel is the last part of a wait for an arrival, for which the kernel's timer is set: the runtime's, which alone
+	// know virtual time, may be 1 ms late.
+	ByKernel time.Duration
 	// Lead leads other machines, which put on their shares of each step; nil for a load of one machine.
 	Lead *Lead
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/sys/unix"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -52,6 +53,7 @@ type activeStep struct {
 	begin        time.Time             // of all machines; zero for as soon as prompts are ready
 	others       func() runlog.Account // what became of the requests of the other machines so far
 	lastReceived func() time.Time      // when any answer last received bytes
+	byKernel     time.Duration         // see [Config]
 
 	step      runlog.Step
 	start     time.Time
@@ -215,7 +217,7 @@ func (s *activeStep) openLoop() {
 			return
 		}
 		j.planned = s.start.Add(j.at)
-		sleepUntil(s.sending, j.planned)
+		s.sleepUntilDue(j.planned)
 		if s.sending.Err() != nil {
 			return
 		}
@@ -232,6 +234,13 @@ func (s *activeStep) openLoop() {
 		}
 		s.admit(&j)
 		s.requests.Go(func() { _, _ = s.request(j) })
+	}
+}
+
+func (s *activeStep) sleepUntilDue(at time.Time) {
+	sleepUntil(s.sending, at.Add(-s.byKernel))
+	for wait := time.Until(at); s.byKernel > 0 && wait > 0 && s.sending.Err() == nil; wait = time.Until(at) { // again where a signal ended it
+		_, _ = unix.Select(0, nil, nil, nil, new(unix.NsecToTimeval(int64(wait))))
 	}
 }
 
