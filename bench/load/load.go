@@ -386,8 +386,8 @@ type Config struct {
 	Metrics      Metrics
 	// Ready is how long to wait for an endpoint that does not list its models yet.
 	Ready time.Duration
-	// ByKernel is the last part of a wait for an arrival, for which the kernel's timer is set: the runtime's, which alone
-	// know virtual time, may be 1 ms late.
+	// ByKernel is how long before an arrival the kernel's timer takes over from the runtime's, which may be 1 ms late; 0
+	// for never, as in virtual time.
 	ByKernel time.Duration
 	// Lead leads other machines, which put on their shares of each step; nil for a load of one machine.
 	Lead *Lead

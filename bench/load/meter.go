@@ -24,8 +24,7 @@ type Meter struct {
 	// FirstSent is when the first request was sent, Reached when [runlog.Step.Concurrency]
 	// requests were first in flight: Unix time in nanoseconds, 0 for not yet.
 	FirstSent, Reached atomic.Int64
-	// SendingEnded is true once no more requests will be sent.
-	SendingEnded atomic.Bool
+	SendingEnded       atomic.Bool // no more requests will be sent
 }
 
 // counters are those that add up over the machines of a load.
@@ -34,11 +33,8 @@ func (m *Meter) counters() []*atomic.Int64 {
 }
 
 const (
-	// minEnded is how many requests must have ended, or have failed in a row to connect, before
-	// that can stop a step early; a share of failures is judged over two of each user.
-	minEnded = 20
-	// goneTime is how long nothing may connect, and nothing may be received, until a server is gone.
-	goneTime = 5 * time.Second
+	minEnded = 20              // requests that ended, or failed in a row to connect, before that can stop a step early
+	goneTime = 5 * time.Second // in which nothing connects and nothing is received, until a server is gone
 )
 
 // keep counts and keeps what has ended, apart from the goroutines that send, so that a slow disk does not delay them at

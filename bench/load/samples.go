@@ -37,10 +37,9 @@ const samplePeriod = time.Second
 
 // source is sampled during a run, by one goroutine at a time.
 type source struct {
-	kind   runlog.Source
-	read   func(ctx context.Context) ([]runlog.Series, error)
-	failed int
-
+	kind     runlog.Source
+	read     func(ctx context.Context) ([]runlog.Series, error)
+	failed   int
 	firstErr error
 }
 

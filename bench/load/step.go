@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -112,7 +113,7 @@ func (s *activeStep) run(ctx context.Context, step runlog.Step, source dataset.S
 	s.start = time.Now()
 	if !s.begin.IsZero() {
 		s.start = s.begin
-		sleepUntil(s.sending, s.start)
+		s.sleepUntilDue(s.start)
 	}
 	if step.Duration > 0 {
 		// Conversations end, and the sending of users. An open loop goes on until all that was due
@@ -239,8 +240,9 @@ func (s *activeStep) openLoop() {
 
 func (s *activeStep) sleepUntilDue(at time.Time) {
 	sleepUntil(s.sending, at.Add(-s.byKernel))
-	for wait := time.Until(at); s.byKernel > 0 && wait > 0 && s.sending.Err() == nil; wait = time.Until(at) { // again where a signal ended it
-		_, _ = unix.Select(0, nil, nil, nil, new(unix.NsecToTimeval(int64(wait))))
+	for s.byKernel > 0 && s.sending.Err() == nil && time.Now().Before(at) { // again where a signal ended it
+		runtime.Gosched() // else the request before might have no processor meanwhile
+		_, _ = unix.Select(0, nil, nil, nil, new(unix.NsecToTimeval(int64(time.Until(at)))))
 	}
 }
 

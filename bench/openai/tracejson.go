@@ -18,8 +18,8 @@ type jsonTrace struct {
 	Textless []int `json:"textless_chunks,omitempty"`
 	// Gaps are from Started to the first chunk, and from each to the next.
 	Gaps   []int64 `json:"chunks_ns,omitempty"`
-	Tokens []int64 `json:"tokens,omitempty"` // of each chunk, or of none
-	Lags   []int64 `json:"lags_ns,omitempty"`
+	Tokens []int64 `json:"tokens,omitempty"`  // of each chunk, or of none
+	Lags   []int64 `json:"lags_ns,omitempty"` // of reads, in logs of 0.1.0
 }
 
 type traceFields Trace // without its methods

@@ -102,6 +102,8 @@ func TestWhatIsReadOfALog(t *testing.T) {
 		{"unknown keys", first + `{"request":{"seq":0,"new":{"a":[1]},"trace":{"new":1,"chunks_ns":[1]}},"new":2}`, "1 records, 0 damaged"},
 		{"unknown kinds", first + `{"new":{}}` + "\n{}\nnull\n" + `{"request":null}`, "0 records, 0 damaged"},
 		{"no objects", first + "[1]\n3\n" + `"request"`, "0 records, 3 damaged"},
+		{"many lines", first + strings.Repeat(request(0)+"\n", 5000) + "{", "5000 records, 1 damaged"},
+		{"a line of brackets", first + `{"x":` + strings.Repeat("[", 30<<20) + "\n" + request(0), "1 records, 1 damaged"},
 		{"a long line", first + `{"new":"` + long + "\"}\n" + request(0), "1 records, 0 damaged"},
 		{"empty", "", "no log of accelbench: the first line does not say what was run"},
 		{"text", "hello\n", "no log of accelbench: the first line does not say what was run"},

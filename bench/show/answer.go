@@ -161,8 +161,7 @@ func objectiveTable(r *result.Report) Table {
 		Caption: "Objectives: latencies of the steady part where there is one, failures of the whole step",
 		Head:    []string{"", "objective", "figure", "verdict"},
 	}
-	for i := range r.Steps {
-		s := &r.Steps[i]
+	for _, s := range r.Steps {
 		for _, o := range s.SLO {
 			verdict, figure := map[bool]string{true: "met", false: "missed"}[o.Met], "no request has one"
 			if o.Value.Known() {

@@ -57,8 +57,7 @@ func Print(w io.Writer, format string, r *result.Report, metrics []string) error
 // headings say what was run, where and when, a line for each load, so that pasted figures say whose they are.
 func headings(r *result.Report) []string {
 	var all []string
-	for i := range r.Runs {
-		run := &r.Runs[i]
+	for _, run := range r.Runs {
 		from := run.Host
 		if run.Machines > 0 {
 			within := slices.MaxFunc(r.Steps, func(a, b result.Step) int { return cmp.Compare(a.ClocksWithin, b.ClocksWithin) }).ClocksWithin
