@@ -252,8 +252,7 @@ func (l *Lead) take(f *follower, piece []byte) {
 	}
 }
 
-// join returns the machine that sent a message, which joins with its first, or why it is none of the load's. The caller
-// holds mu.
+// join returns the machine that sent a message, added at its first, or why it is refused. The caller holds mu.
 func (l *Lead) join(m message) (f *follower, refusal string) {
 	at := slices.IndexFunc(l.followers, func(f *follower) bool { return f.Rank == m.Rank })
 	switch {

@@ -324,7 +324,7 @@ func (s *Session) newStep(step runlog.Step, meter *Meter) *activeStep {
 		clock:        s.clock,
 		share:        s.share,
 		lastReceived: s.cfg.Endpoint.LastReceived,
-		byKernel:     s.cfg.ByKernel,
+		fineWait:     s.cfg.FineWait,
 	}
 }
 
@@ -386,9 +386,8 @@ type Config struct {
 	Metrics      Metrics
 	// Ready is how long to wait for an endpoint that does not list its models yet.
 	Ready time.Duration
-	// ByKernel is how long before an arrival the kernel's timer takes over from the runtime's, which may be 1 ms late; 0
-	// for never, as in virtual time.
-	ByKernel time.Duration
+	// FineWait is how long before an arrival the kernel's timer takes over from the runtime's, which may be 1 ms late.
+	FineWait time.Duration // 0 in virtual time
 	// Lead leads other machines, which put on their shares of each step; nil for a load of one machine.
 	Lead *Lead
 }

@@ -54,7 +54,7 @@ type activeStep struct {
 	begin        time.Time             // of all machines; zero for as soon as prompts are ready
 	others       func() runlog.Account // what became of the requests of the other machines so far
 	lastReceived func() time.Time      // when any answer last received bytes
-	byKernel     time.Duration         // see [Config]
+	fineWait     time.Duration         // see [Config]
 
 	step      runlog.Step
 	start     time.Time
@@ -238,9 +238,10 @@ func (s *activeStep) openLoop() {
 	}
 }
 
+// sleepUntilDue returns when a request is due, or when the sending has ended.
 func (s *activeStep) sleepUntilDue(at time.Time) {
-	sleepUntil(s.sending, at.Add(-s.byKernel))
-	for s.byKernel > 0 && s.sending.Err() == nil && time.Now().Before(at) { // again where a signal ended it
+	sleepUntil(s.sending, at.Add(-s.fineWait))
+	for s.fineWait > 0 && s.sending.Err() == nil && time.Now().Before(at) { // again where a signal ended it
 		runtime.Gosched() // else the request before might have no processor meanwhile
 		_, _ = unix.Select(0, nil, nil, nil, new(unix.NsecToTimeval(int64(time.Until(at)))))
 	}

@@ -92,8 +92,7 @@ func (c *Client) Metrics(ctx context.Context, readLine func(line []byte)) *Failu
 	})
 }
 
-// ask sends a short request, a GET where question is nil, and has read take its answer, of which there are at most that
-// many bytes.
+// ask sends a short request, a GET where question is nil, and has read take at most that many bytes of its answer.
 func (c *Client) ask(ctx context.Context, question map[string]any, path string, most int64, read func(text []byte) error) (failure *Failure) {
 	x := c.begin(ctx, new(Trace), callTime, 0)
 	defer func() { x.finish(failure) }()

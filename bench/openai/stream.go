@@ -53,13 +53,14 @@ func (s *stream) add(e sseEvent) *Failure {
 		return s.end()
 	}
 	ev, ok := s.pattern.parse(e.data)
+	// Without text, one between the first text and the finish is a token too, unless a running usage says otherwise.
+	isToken := ev.delta && ev.finish == "" && s.trace.Finish == "" && len(s.trace.Chunks) > 0 && (ev.tokens == noCount || ev.tokens > s.lastTokens)
 	switch {
 	case e.isError, ev.failed:
 		return &Failure{Reason: ReasonStreamError, Detail: errorMessage(e.data)}
 	case !ok:
 		return newFailure(ReasonProtocol, "not a JSON object: %s", e.data)
-	// Without text, one between the first text and the finish is a token too, unless a running usage says otherwise.
-	case ev.texts > 0, ev.delta && ev.finish == "" && s.trace.Finish == "" && len(s.trace.Chunks) > 0 && (ev.tokens == noCount || ev.tokens > s.lastTokens):
+	case ev.texts > 0, isToken:
 		s.addChunk(&ev)
 	}
 	if ev.usage.IsObject() {
@@ -117,8 +118,7 @@ func (x *exchange) readStream(body io.Reader, s *stream) *Failure {
 	events := newEventReader(body)
 	for {
 		event, err := events.next()
-		// The event ends in the latest bytes: the reader gives out what is whole before it
-		// asks for more.
+		// The event ends in the latest bytes: the reader gives out what is whole before it asks for more.
 		x.mu.Lock()
 		s.at = max(s.at, x.last)
 		x.mu.Unlock()

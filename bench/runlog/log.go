@@ -39,8 +39,10 @@ func Read(path string, take func(Record) error) (damaged int, err error) {
 			switch run := l.rec.Run; {
 			case n == 1 && run != nil && run.Schema > Schema:
 				return 0, fmt.Errorf("it was written by a later version (schema %d, this one reads %d): use that version", run.Schema, Schema)
-			case n == 1 && (run == nil || run.Schema < 1 || l.err != nil):
+			case n == 1 && (run == nil || run.Schema < 1):
 				return 0, errNoLog
+			case n == 1 && l.err != nil:
+				return 0, fmt.Errorf("line 1: it does not say what was run: %w", l.err)
 			case l.err != nil:
 				damaged++
 				continue
@@ -82,9 +84,9 @@ func decodeBatch(lines *bufio.Scanner) (batch []line) {
 
 // Decode reads one line. A record of a kind that is not known is the zero one.
 func Decode(line []byte) (rec Record, err error) {
-	const most = 1 << 17 // lists and objects: the decoder has no bound of its own
+	const most = 1 << 17 // lists and objects: the decoder has no bound of their depth
 	if bytes.Count(line, []byte{'['})+bytes.Count(line, []byte{'{'}) > most {
-		return rec, errors.New("nested too deep")
+		return rec, errors.New("it has more lists and objects than any record")
 	}
 	err = fastjson.Unmarshal(line, &rec)
 	return rec, err

@@ -108,7 +108,7 @@ func TestWhatIsReadOfALog(t *testing.T) {
 		{"empty", "", "no log of accelbench: the first line does not say what was run"},
 		{"text", "hello\n", "no log of accelbench: the first line does not say what was run"},
 		{"no run first", request(0) + "\n" + first, "no log of accelbench: the first line does not say what was run"},
-		{"a damaged first line", `{"run":{"schema":1,"gomaxprocs":"2"}}` + "\n" + request(0), "no log of accelbench: the first line does not say what was run"},
+		{"a damaged first line", `{"run":{"schema":1,"gomaxprocs":"2"}}` + "\n" + request(0), `line 1: it does not say what was run: json: cannot unmarshal "\"2\"}}" into Go struct field runlog.Recordrunlog.Run.run.gomaxprocs of type int`},
 		{"later schema", `{"run":{"schema":2,"id":7}}`, "it was written by a later version (schema 2, this one reads 1): use that version"},
 	} {
 		if got := outcome(t, tc.text); got != tc.want {

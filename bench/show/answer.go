@@ -119,8 +119,7 @@ func outcome(s *result.Step) string {
 // failureTable has a row for each reason for which requests of a step failed, with what the first of them said.
 func failureTable(r *result.Report) Table {
 	t := Table{Caption: "Failures", Head: []string{"step", "reason", "requests", "first"}, IsText: true}
-	for i := range r.Steps {
-		s := &r.Steps[i]
+	for _, s := range r.Steps {
 		for _, reason := range s.Account.Reasons() {
 			t.Rows = append(t.Rows, []string{
 				s.Label.Short, Clean(string(reason)), strconv.Itoa(s.Account.Failed[reason]), Clean(s.FailedAs[reason]),

@@ -23,8 +23,7 @@ type vllmStatistic struct {
 	millis            float64
 }
 
-// vllmStatistics are those of the latencies that --percentile-metrics asked for; without samples they are 0, as vLLM has
-// them.
+// vllmStatistics are those of the latencies that --percentile-metrics asked for, 0 without samples, as vLLM has them.
 func vllmStatistics(s *result.Step, metrics []string) (all []vllmStatistic) {
 	for _, l := range []struct {
 		metric, name, title string

@@ -249,7 +249,7 @@ func (d *dataFlags) complete(c *dataset.Config, blockSize int) (err error) {
 	if c.CacheHit > 0 && (c.Kind != dataset.Random || c.PrefixLen > 0) {
 		return usage(errors.New("--random-cache-hit: give --dataset-name random, without --random-prefix-len"))
 	}
-	split := *c // the run splits them by the server's blocks
+	split := *c // for the run splits it by the server's blocks
 	if err := split.SplitForCache(cmp.Or(blockSize, 1)); err != nil {
 		return usage(err)
 	}

@@ -161,7 +161,7 @@ func (s *runFlags) config() (cfg load.Config, err error) {
 	if s.endpoint.served != "" {
 		run.Model, run.ModelPath = s.endpoint.served, run.Model
 	}
-	cfg.ByKernel = 2 * time.Millisecond
+	cfg.FineWait = 2 * time.Millisecond
 	cfg.Folder = filepath.Join(cfg.Folder, time.Now().Format(folderTime))
 	cfg.FolderSuffix = func(model string) string { return "-" + show.FileName(filepath.Base(model), "model") }
 	if len(s.ignored) > 0 {
