@@ -9,7 +9,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
-// readClaims returns what asks the kubelet, and says which of its claims fit no card.
+// readClaims returns the function that asks the kubelet. Its warnings are about claims that fit no card.
 func (c *Collector) readClaims(o Options) func(context.Context) (result[[]kube.Claim], error) {
 	kubelet := kube.Kubelet{Socket: o.PodResources, Timeout: o.Timeout, TrustAscend: slices.Contains(o.TrustDeviceIDs, kube.Ascend)}
 	return func(ctx context.Context) (result[[]kube.Claim], error) {

@@ -52,8 +52,8 @@ func (c *Collector) Gather() ([]*dto.MetricFamily, error) {
 	return all, errors.Join(err, c.wrong)
 }
 
-// keptParts are those of the sources that hold now, in the order of precedence: of two commands with the same, as of the main
-// table, the first holds.
+// keptParts returns a part for each source with a fresh value, in the order of precedence: where two parts have the same
+// sample, the first one counts.
 func (c *Collector) keptParts() (parts []*part) {
 	known := map[any]*part{}
 	for _, p := range c.parts {

@@ -12,8 +12,8 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/internal/process"
 )
 
-// containers is the health of the collector of that name: of the last readings of the processes of all vendors. It fails
-// while one of them does.
+// containers is the health of the collector containers, which all vendors share. It fails while the last reading of any
+// vendor's processes failed.
 type containers struct {
 	*health
 	mu      sync.Mutex // two vendors may report at a time
@@ -42,7 +42,7 @@ func (c *containers) report(vendor string, start time.Time, found host.Placement
 	}
 }
 
-// newProcessReader reads where the processes that a vendor's tool lists run, as far as that is wanted.
+// newProcessReader returns the reader that finds where a vendor's processes run, as far as the options enable it.
 func newProcessReader(o Options) host.ProcessReader {
 	r := host.ProcessReader{
 		Sysfs: o.Sysfs, Procfs: process.FS(o.Procfs), PodLogs: o.PodLogs,

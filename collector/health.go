@@ -71,7 +71,7 @@ func (h *health) polled(start time.Time, err error) {
 	}
 }
 
-// setWarnings says what cannot be read of a source now. It counts and logs what was not there before.
+// setWarnings replaces the warnings of a source. It counts and logs the new ones.
 func (h *health) setWarnings(source string, now model.Warnings) {
 	added := h.replace(source, now)
 	h.mu.Lock()
@@ -96,7 +96,7 @@ func (h *health) logLeftOut(source string, now, added model.Warnings) {
 	}
 }
 
-// setFailure says why a command has no whole answer now, nil for not. It logs what was not there before.
+// setFailure sets why a command has no whole answer, nil where it has one. It counts and logs a new reason.
 func (h *health) setFailure(k questionKey, err error) {
 	var now model.Warnings
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 const namespace = "accelerator_"
 
-// Metric is what users hold on to of a metric: its name and labels never change.
+// Metric declares a metric. Users rely on its name and labels: they never change.
 type Metric struct {
 	Name   string               // without the prefix
 	Type   prometheus.ValueType // a gauge where it is left out
@@ -64,7 +64,7 @@ func Metrics() []Section {
 			{Name: "numa_cpus", Labels: []string{"node"}, Help: "CPUs of the NUMA node.", Unit: "CPUs", Source: "cpulist"},
 			{Name: "numa_cpu_list_info", Labels: []string{"node", "cpus"}, Help: "CPUs of the NUMA node that are online, constant 1.", Source: "cpulist"},
 			{Name: "numa_distance", Labels: []string{"node", "peer"}, Help: "Relative cost of access from one NUMA node to another, 10 being local.", Unit: "cost", Source: "distance"},
-			{Name: "numa_allocations_total", Type: prometheus.CounterValue, Labels: []string{"node", "result"}, Help: "Pages allocated on the NUMA node, by how the kernel came to it.", Unit: "pages", Source: "numastat"},
+			{Name: "numa_allocations_total", Type: prometheus.CounterValue, Labels: []string{"node", "result"}, Help: "Pages allocated on the NUMA node, by counter of numastat.", Unit: "pages", Source: "numastat"},
 		}},
 		{Name: "collectors", Labels: []string{"collector"}, Metrics: []Metric{
 			{Name: "collector_success", Help: "Whether the collector's last poll read its main table.", Values: "0 or 1"},
@@ -103,10 +103,10 @@ func cardMetrics() []Metric {
 
 func placementMetrics() []Metric {
 	return []Metric{
-		{Name: "process_near_cpus_ratio", Labels: []string{"vendor", "device", "pid"}, Help: "Share of the online CPUs on which a process may run that are on the NUMA node of its card, 0 to 1.", Source: "Cpus_allowed_list", Absent: "the card's node is not known or has no CPUs"},
+		{Name: "process_near_cpus_ratio", Labels: []string{"vendor", "device", "pid"}, Help: "Share of a process's allowed online CPUs that are on the NUMA node of its card, 0 to 1.", Source: "Cpus_allowed_list", Absent: "the card's node is not known or has no CPUs"},
 		{Name: "process_near_memory_allowed", Labels: []string{"vendor", "device", "pid"}, Help: "Whether a process may take memory on the NUMA node of its card.", Values: "0 or 1", Source: "Mems_allowed_list", Absent: "the card's node is not known or has no memory"},
 		{Name: "process_cpus_info", Labels: []string{"vendor", "pid", "cpus", "mems"}, Help: "Online CPUs on which a process may run and NUMA nodes on which it may take memory, constant 1.", Source: "both", Absent: "a node's CPUs are unreadable"},
-		{Name: "process_placement_unknown", Labels: []string{"vendor"}, Help: "Processes on cards that could not be looked at.", Unit: "processes", Source: "process table, procfs", Absent: "as card series; the kernel shows no NUMA nodes"},
+		{Name: "process_placement_unknown", Labels: []string{"vendor"}, Help: "Processes on cards whose CPUs and memory nodes could not be read.", Unit: "processes", Source: "process table, procfs", Absent: "as card series; the kernel shows no NUMA nodes"},
 		{Name: "process_node_memory_bytes", Labels: []string{"vendor", "pid", "node"}, Help: "Memory of a process on a NUMA node.", Source: "`numa_maps`", Absent: "without `--collector.numa-maps`; unreadable, too long or too slow; none there"},
 	}
 }

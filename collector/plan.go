@@ -8,8 +8,8 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/collector/model"
 )
 
-// setCards says which cards there are to be asked about. It makes the questions from commands and cards, and forgets what
-// was answered about cards that are gone or others now.
+// setCards sets the cards that are asked about. It plans the questions anew, and drops what was answered about cards that
+// are gone or were replaced.
 func (t *tool) setCards(cards []model.Device) {
 	t.mu.Lock()
 	t.cards = cards
@@ -21,7 +21,7 @@ func (t *tool) setCards(cards []model.Device) {
 	}
 }
 
-// plan makes the questions, and forgets those that are asked no more. Under mu.
+// plan makes the questions from commands and cards, and drops the others. The caller holds mu.
 func (t *tool) plan() {
 	known := make(map[questionKey]*question, len(t.schedule.questions))
 	for _, q := range t.schedule.questions {
@@ -92,7 +92,7 @@ func (t *tool) store(asked question, start time.Time, a answer) bool {
 	}
 	retry := retryAfter(q.command, a.err, now.Sub(start), t.options.Interval)
 	t.schedule.done(q, start, now, retry)
-	if !a.isRead || q.command.EveryPoll { // whose readings are the table's
+	if !a.isRead || q.command.EveryPoll { // the table has the readings of EveryPoll commands
 		return true
 	}
 	q.keep(a, answerTime{start, retry, t.schedule.hung})

@@ -8,7 +8,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/internal/failure"
 )
 
-// How long a command is not asked of a card that refused it, or did not answer in time.
+// How long until a question is asked again: after a refusal, and after a timeout or a failure of a rare question.
 const (
 	retryRefused  = time.Hour
 	retryTimedOut = 5 * time.Minute
@@ -56,11 +56,11 @@ type cardReadings struct {
 	answered answerTime
 }
 
-// answerTime is when an answer was asked for, and how long after that it is asked again if not at the interval.
+// answerTime is when a question was asked, and the retry that its answer led to: 0 for the question's interval.
 type answerTime struct {
 	start time.Time
 	retry time.Duration
-	hung  time.Duration // that of the schedule then
+	hung  time.Duration // the schedule's hung at that time
 }
 
 // nextDue is when a question is due after now. What was missed is left out.
@@ -117,9 +117,9 @@ func (q *question) keep(a answer, at answerTime) {
 
 func isRefusal(err error) bool { return failure.ReasonOf(err) == failure.Unsupported }
 
-// retryAfter is how long a question is not asked again after a call, 0 for its interval. One that is asked rarely does
-// not wait for that: the tool may have been busy. A call for all cards that timed out at one of them is a timeout too: the
-// next one would wait as long. What every poll is to have comes back sooner.
+// retryAfter returns after how long a question is asked again, 0 for its interval. A rare one that failed does not wait
+// for its interval: the tool may have been busy. A call for all cards that timed out at one of them is a timeout too: the
+// next one would wait as long. An EveryPoll command is asked again sooner.
 func retryAfter(c model.Command, err error, took, interval time.Duration) time.Duration {
 	isLate := failure.ReasonOf(err) == failure.Timeout
 	switch {

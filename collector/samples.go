@@ -44,8 +44,8 @@ func (p *part) add(s *series, v float64, labels []string, lists ...string) {
 	p.samples = append(p.samples, made)
 }
 
-// families are the samples of all parts as a registry gives them, but for the order of families. Of two parts with the same
-// sample, the first holds.
+// families returns the metric families of all parts, in no order; their samples are sorted. Where two parts have the same
+// sample, the first one counts.
 func families(parts []*part) (all []*dto.MetricFamily, err error) {
 	bySeries := map[*series][]sample{}
 	for _, p := range parts {

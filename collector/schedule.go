@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// backoffFactor is how many times as long as a call a tool is left alone after it, so that it is busy for a fifth of the time.
+// backoffFactor times the duration of a call is the pause after it: a tool is busy for at most a fifth of the time.
 const backoffFactor = 4
 
 // schedule decides which question a tool is asked next. It has no clock: its caller says what time it is.
@@ -16,7 +16,7 @@ const backoffFactor = 4
 // intervals stretch by themselves. What belongs to every poll is asked there, and its time costs the others nothing.
 type schedule struct {
 	questions      []*question   // in the order of precedence
-	hung           time.Duration // how long the tool was taken by calls that timed out, with the backoff after them
+	hung           time.Duration // time taken by calls that are asked again after retryTimedOut, with their backoff
 	backoffUntil   time.Time
 	firstRoundDone bool
 }

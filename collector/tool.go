@@ -34,7 +34,7 @@ type tool struct {
 	commands []model.Command // without the main table
 	options  Options
 	health   *health
-	changed  chan struct{} // gets a token when there are other cards
+	changed  chan struct{} // gets a token from each setCards
 
 	mu       sync.Mutex // a scrape waits for it: held for assignments alone
 	schedule schedule
@@ -55,8 +55,8 @@ func newTool(commands []model.Command, r Runner, classify model.Classifier, h *h
 	}
 }
 
-// askUntil asks what is due until ctx ends or the time has come, and reports whether it ended before, since an inventory
-// was asked for. A call that has begun is waited for.
+// askUntil asks the questions that are due until ctx ends or the time has come. It returns true at once after a question
+// for an inventory. It waits for a call that has begun.
 func (t *tool) askUntil(ctx context.Context, until time.Time) (hasInventory bool) {
 	for ctx.Err() == nil && time.Now().Before(until) {
 		q, at, ok := t.next()
@@ -92,8 +92,8 @@ func (t *tool) next() (q question, at time.Time, ok bool) {
 	return *first, at, true
 }
 
-// askEveryPoll adds to the table what its tool prints apart. What fails costs its own series: polls do without a call that
-// hangs for a while, and of those that have hung before one is tried in a poll.
+// askEveryPoll adds the answers of the EveryPoll commands to the table. One that fails costs only its own series. Once a
+// call of this poll has timed out, those that were refused or timed out the last time are skipped.
 func (t *tool) askEveryPoll(ctx context.Context, table *model.Report) {
 	hangs := false
 	for _, q := range t.everyPoll() {
@@ -107,7 +107,7 @@ func (t *tool) askEveryPoll(ctx context.Context, table *model.Report) {
 	}
 }
 
-// hasProcesses reports whether what lists the processes apart from the table, if anything does, answered the last time.
+// hasProcesses reports whether the last run of each command that lists processes succeeded; true without such a command.
 func (t *tool) hasProcesses() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -136,7 +136,7 @@ func (t *tool) ask(ctx context.Context, q question) answer {
 	if !t.store(q, start, a) {
 		return a
 	}
-	if isRefusal(a.err) && !q.command.EveryPoll { // with that of every poll a part of the main table is missing
+	if isRefusal(a.err) && !q.command.EveryPoll { // a refused EveryPoll command is a failure: a part of the table is missing
 		t.logRefusal(q.key, a.err)
 		a.err = nil
 	}
@@ -209,7 +209,7 @@ func (t *tool) readAnswer(c model.Command, out process.Output, late error, cards
 	case err != nil && late != nil:
 		return answer{err: late}
 	case err != nil && !c.Inventory && len(bytes.TrimSpace(out.Stdout))+len(bytes.TrimSpace(out.Stderr)) == 0 && out.ExitCode == 0:
-		return answer{err: failure.Errorf(failure.Exit, "nothing printed")} // hccn_tool does: no text that could not be read
+		return answer{err: failure.Errorf(failure.Exit, "nothing printed")} // as hccn_tool does: not a parse error
 	case err != nil:
 		return answer{err: explain(t.classify, out, err)}
 	}

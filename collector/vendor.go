@@ -90,7 +90,7 @@ func (v *vendorCollector) read(ctx context.Context) (result[model.Snapshot], err
 	}
 	taken := time.Now()
 	if a.err == nil {
-		for _, t := range v.tools() { // as printed: what is added later makes no other card of one
+		for _, t := range v.tools() { // as printed: what EveryPoll commands add does not make it another card
 			t.setCards(slices.Clone(a.report.Devices))
 		}
 		v.table.askEveryPoll(ctx, &a.report)
@@ -112,7 +112,7 @@ func (v *vendorCollector) read(ctx context.Context) (result[model.Snapshot], err
 	return result[model.Snapshot]{value: s, taken: taken, warnings: warnings}, nil
 }
 
-// between has the other commands asked. The cards of an inventory that has come are shown at once.
+// between asks the other commands. It returns a new snapshot as soon as an inventory was asked for, else nil.
 func (v *vendorCollector) between(ctx context.Context, until time.Time) *model.Snapshot {
 	if !v.table.askUntil(ctx, until) {
 		return nil

@@ -10,14 +10,14 @@ import (
 
 // alertStates are the severities of alerts among other states of a timeline, below which nothing else is.
 func alertStates() []dashboard.ValueMapping {
-	return []dashboard.ValueMapping{saying("-3", "critical", "red"), saying("-2", "warning", "orange")}
+	return []dashboard.ValueMapping{valueText("-3", "critical", "red"), valueText("-2", "warning", "orange")}
 }
 
 // alertsAndLoadTests shows when alerts fired and load tests ran. Annotations of Grafana would move both to their steps of
 // minutes, and have no names.
 func alertsAndLoadTests() *statetimeline.PanelBuilder {
 	return stateTimeline("Alerts and load tests", "When alerts fired for the chosen hosts, and when accelbench put load on the chosen targets: with how many users, or requests a second.",
-		append(alertStates(), saying("0", "none", "transparent")),
+		append(alertStates(), valueText("0", "none", "transparent")),
 		overTime(`-3 * max by (alertname) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="critical",job=~"$job",instance=~"$instance"})`, "{{alertname}}"),
 		overTime(`-2 * max by (alertname) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="warning",job=~"$job",instance=~"$instance"})`, "{{alertname}}"),
 		overTime(`max((accelerator_bench_request_rate or accelerator_bench_concurrency) and on (instance, target, model, step)
@@ -61,7 +61,7 @@ func hostAlertTable() *table.PanelBuilder {
 // alertTable lists alerts, the gravest first, of which severity 1 to 3 is the order. The label "about" has what tells two
 // rows of one alert apart; the alert on missing cards has a row for each card that is known to be missing.
 func alertTable(expr string, columns ...column) *table.PanelBuilder {
-	severity := mapped(saying("1", "critical", "red"), saying("2", "warning", "orange"), saying("3", "info", "blue"))
+	severity := mapped(valueText("1", "critical", "red"), valueText("2", "warning", "orange"), valueText("3", "info", "blue"))
 	runbook := links(linkTo("Open the runbook", "https://github.com/accelerator-exporter/accelerator_exporter/blob/main/docs/runbooks.md#${__data.fields.alertname}"))
 	columns = append([]column{
 		label("severity", "Severity", append(severity, width(90))...),
@@ -69,5 +69,5 @@ func alertTable(expr string, columns ...column) *table.PanelBuilder {
 		label("alertname", "Alert", append(runbook, width(280))...),
 	}, append(columns, label("about", "About"))...)
 	return rowsOf("Firing alerts", "Alerts of this project that fire now, the most severe first. About: the process, link or memory concerned. An alert leads to its runbook, a card or target to its own page. They need the rules of deploy/prometheus.", columns...).
-		Height(8).NoValue("no alert fires").SortBy(ascending("Severity"))
+		Height(8).NoValue("no alert fires").SortBy(sortAscending("Severity"))
 }

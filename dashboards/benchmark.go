@@ -11,15 +11,15 @@ func benchmark() page {
 		description: "A run of accelbench as it happens, and the cards meanwhile. Needs accelbench run --web.listen-address=… and a scrape of it every few seconds. The report of a run is made from its traces, not from these.",
 		variables: []variable{
 			datasourceVariable(), hidden(jobVariable()),
-			many("generator", "Load generator", `label_values(accelerator_bench_requests_total, instance)`),
-			many("endpoint", "Endpoint", `label_values(accelerator_bench_requests_total{instance=~"$generator"}, target)`),
-			serverVariable(serversOfBench), found("instance", "Host", hostsOfBench),
+			allVariable("generator", "Load generator", `label_values(accelerator_bench_requests_total, instance)`),
+			allVariable("endpoint", "Endpoint", `label_values(accelerator_bench_requests_total{instance=~"$generator"}, target)`),
+			serverVariable(serversOfBench), instancesVariable("instance", "Host", hostsOfBench),
 		},
 		scope: "${instance:queryparam}",
 		rows: []row{
-			shown("Progress", append(benchProgress(), benchSteps(), stepsOverTime())...),
-			shown("Load", benchLoad()...),
-			shown("Latency", benchLatency()...),
+			openRow("Progress", append(benchProgress(), benchSteps(), stepsOverTime())...),
+			openRow("Load", benchLoad()...),
+			openRow("Latency", benchLatency()...),
 		},
 	}
 }
@@ -77,12 +77,12 @@ func benchSteps() panel {
   or histogram_quantile(0.99, sum by (target, model, step, le) (last_over_time(accelerator_bench_request_duration_seconds_bucket{instance=~"$generator",target=~"$endpoint"}[$__range]))) >= 0`, unitOf(seconds), width(105)),
 		value("Began", `1000 * (min by (target, model, step) (min_over_time(timestamp(accelerator_bench_phase{instance=~"$generator",target=~"$endpoint"})[$__range:5s]))
   or min by (target, model, step) (min_over_time(timestamp(accelerator_bench_phase{instance=~"$generator",target=~"$endpoint"})[12h:15s])) and on (target, model, step) last_over_time(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__range]))`, unitOf("time:HH:mm:ss"), width(80)),
-	).Height(12).NoValue("no run").SortBy(ascending("Began"))
+	).Height(12).NoValue("no run").SortBy(sortAscending("Began"))
 }
 
 func stepsOverTime() panel {
 	return stateTimeline("Steps over time", "When each step ran: while its load came up, at its load, and while nothing more was sent.",
-		[]dashboard.ValueMapping{saying("1", "ramp", "light-blue"), saying("2", "steady", "blue"), saying("3", "drain", "light-blue")},
+		[]dashboard.ValueMapping{valueText("1", "ramp", "light-blue"), valueText("2", "steady", "blue"), valueText("3", "drain", "light-blue")},
 		overTime(`max by (step) (1 * (accelerator_bench_phase{instance=~"$generator",target=~"$endpoint",phase="ramp"} == 1) or 2 * (accelerator_bench_phase{instance=~"$generator",target=~"$endpoint",phase="steady"} == 1) or 3 * (accelerator_bench_phase{instance=~"$generator",target=~"$endpoint",phase="drain"} == 1))`, "{{step}}")).
 		Height(5).Legend(common.NewVizLegendOptionsBuilder().ShowLegend(false))
 }
@@ -104,7 +104,7 @@ func benchLoad() []panel {
 			overTime(`sum(rate(accelerator_bench_output_tokens_total{instance=~"$generator",target=~"$endpoint"}[$__rate_interval]))`, "output"),
 			overTime(`sum(rate(accelerator_bench_prompt_tokens_total{instance=~"$generator",target=~"$endpoint"}[$__rate_interval]))`, "prompt")).
 			Min(0).NoValue("no run"),
-		ofReasons(timeSeries("Failed requests by reason", "Share of the ended requests that failed for this reason.", ratio,
+		colorByReason(timeSeries("Failed requests by reason", "Share of the ended requests that failed for this reason.", ratio,
 			overTime(`sum by (reason) (rate(accelerator_bench_failures_total{instance=~"$generator",target=~"$endpoint"}[$__rate_interval])) / on () group_left () sum(rate(accelerator_bench_requests_total{instance=~"$generator",target=~"$endpoint"}[$__rate_interval])) > 0`, "{{reason}}"))).
 			Stacking(stacked()).FillOpacity(40).NoValue("no request failed"),
 		cardLines("Utilization of cards", "All cards of the chosen hosts: choose the one under load.", ratio,

@@ -8,19 +8,19 @@ func card() page {
 		description: "One card in depth: what fires, how it is, who uses it, where it sits, and which probed endpoints it serves.",
 		variables: []variable{
 			datasourceVariable(), jobVariable(), hidden(instanceVariable()),
-			hidden(many("vendor", "Vendors", `label_values(accelerator_info, vendor)`)),
-			one("host", "Host", `label_values({__name__=~"accelerator_info|accelerator_device_missing_info",job=~"$job",instance=~"$instance"}, instance)`),
-			one("maker", "Vendor", `label_values({__name__=~"accelerator_info|accelerator_device_missing_info",job=~"$job",instance=~"$host",vendor=~"$vendor"}, vendor)`),
-			one("card", "Card", `label_values({__name__=~"accelerator_info|accelerator_device_missing_info",job=~"$job",instance=~"$host",vendor=~"$maker"}, device)`),
+			hidden(allVariable("vendor", "Vendors", `label_values(accelerator_info, vendor)`)),
+			singleVariable("host", "Host", `label_values({__name__=~"accelerator_info|accelerator_device_missing_info",job=~"$job",instance=~"$instance"}, instance)`),
+			singleVariable("maker", "Vendor", `label_values({__name__=~"accelerator_info|accelerator_device_missing_info",job=~"$job",instance=~"$host",vendor=~"$vendor"}, vendor)`),
+			singleVariable("card", "Card", `label_values({__name__=~"accelerator_info|accelerator_device_missing_info",job=~"$job",instance=~"$host",vendor=~"$maker"}, device)`),
 		},
 		scope: "var-instance=${host:percentencode}",
 		rows: []row{
 			{panels: append([]panel{cardAlerts()}, cardNow()...)},
-			shown("Load", cardLoad()...),
-			shown("Processes and endpoints", cardProcesses(), cardTargets()),
-			folded("Memory and hardware errors", cardErrors()...),
-			folded("Links, network and optics", append(cardLinks(), cardNetwork()...)...),
-			folded("Engines and slices", cardEngines(), cardSlices()),
+			openRow("Load", cardLoad()...),
+			openRow("Processes and endpoints", cardProcesses(), cardTargets()),
+			foldedRow("Memory and hardware errors", cardErrors()...),
+			foldedRow("Links, network and optics", append(cardLinks(), cardNetwork()...)...),
+			foldedRow("Engines and slices", cardEngines(), cardSlices()),
 		},
 	}
 }
@@ -70,7 +70,7 @@ func cardNow() []panel {
 		statPanel("Health", "What the vendor's tool says. Unhealthy: take the card out of service; state and reason are below. Missing: the tool answers, and its table lacks the card.", plain, "not reported",
 			now(`-1 * max(accelerator_device_missing_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"} unless on (job, instance, vendor, device) accelerator_healthy == 0)
   or min(accelerator_healthy{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "")).
-			Mappings(append(healthy(), saying("-1", "missing", "red"), absent("not reported"))).ColorMode("background"),
+			Mappings(append(healthy(), valueText("-1", "missing", "red"), absent("not reported"))).ColorMode("background"),
 		statPanel("Utilization", "Share of the time in which the card computed, as the tool prints it. On Ascend under vNPU the tool prints 0 whatever runs.", ratio, "not reported",
 			now(`max(accelerator_utilization_ratio{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "")).
 			Decimals(0).ColorScheme(blue()),
@@ -80,11 +80,11 @@ func cardNow() []panel {
 			ColorScheme(blue()),
 		statPanel("Memory in use", "By kind of memory of the card, the driver's own included. A model server takes most of it at its start.", ratio, "not reported",
 			now(`max by (type) (accelerator_memory_used_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "{{type}}")).
-			Decimals(0).Thresholds(thresholds("green", full()...)),
+			Decimals(0).Thresholds(thresholds("green", memorySteps()...)),
 		statPanel("Last seen", "Age of the newest figures of the card; of a card that is gone, since when. It should stay under a few polling intervals; after 40 s, with the usual interval, the card's series end.", seconds, "not in this range",
 			now(`max(time() - accelerator_collector_last_success_timestamp_seconds{job=~"$job",instance=~"$host",collector=~"$maker"} and on (job, instance) accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})
   or time() - max(max_over_time(timestamp(accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})[$__range:1m]))`, "")).
-			Mappings([]dashboard.ValueMapping{never(), absent("not in this range")}).Thresholds(thresholds("green", step{40, "orange"}, step{120, "red"})),
+			Mappings([]dashboard.ValueMapping{neverMapping(), absent("not in this range")}).Thresholds(thresholds("green", step{40, "orange"}, step{120, "red"})),
 		rowsOf("Identity and versions", "What to give to the vendor's support, what to look for in the rack, and the NUMA node where the process that feeds the card should run. Each is the last that was known in the time range, also of a card that is gone. Empty fields are not printed by the tool.",
 			label("instance", ""), label("device", ""),
 			labelFrom("name", "Model", `topk(1, max by (instance, device, name, bus_id, npu, chip) (max_over_time(timestamp(accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})[$__range:1m])))
@@ -100,7 +100,7 @@ func cardNow() []panel {
 			label("driver_version", "Driver"), label("runtime_version", "Runtime"), label("firmware_version", "Firmware"),
 		).Height(4),
 		stateTimeline("Health over time", "The first row is the verdict, then come the states and reasons as the tool printed them, and alerts. A gap is time in which the card was not listed, or the host could not be scraped.",
-			append(append(healthy(), saying("2", "printed", "blue")), alertStates()...),
+			append(append(healthy(), valueText("2", "printed", "blue")), alertStates()...),
 			overTime(`min(accelerator_healthy{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "health"),
 			overTime(`2 * max by (state, reason) (accelerator_health_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "{{state}} {{reason}}"),
 			overTime(`-3 * max by (alertname) (ALERTS{alertname=~"Accelerator.+",alertstate="firing",severity="critical",job=~"$job",instance=~"$host",vendor=~"$maker|",device=~"$card|",collector=~"$maker|",target=""})`, "{{alertname}}"),
@@ -130,7 +130,7 @@ func cardLoad() []panel {
 			overTime(`max by (clock) (accelerator_clock_max_hertz{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, "{{clock}} rated", dashed()...)).
 			Min(0),
 		stateTimeline("What holds the clock down", "Reasons that mx-smi calls active, without those that are no trouble (idle, low_usage and applications_limit). over_power is normal at full load, and heat never is. npu-smi tells no reasons.",
-			[]dashboard.ValueMapping{saying("1", "active", "orange"), saying("0", "no", "transparent"), saying("-1", "the tool tells no reasons", gray)},
+			[]dashboard.ValueMapping{valueText("1", "active", "orange"), valueText("0", "no", "transparent"), valueText("-1", "the tool tells no reasons", gray)},
 			overTime(`max by (reason) (accelerator_throttled{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",reason!~"idle|low_usage|applications_limit"})`, "{{reason}}"),
 			// Grafana 9.3 has no words of ours for a timeline without states.
 			overTime(`-1 * max(accelerator_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}) unless on () count_over_time(accelerator_throttled{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[$__range] @ end())`, "not told")).
@@ -147,7 +147,7 @@ func cardProcesses() panel {
     unless on (job, instance, namespace, pod, container) accelerator_exporter_build_info{pod!=""})
   and on (instance, pid) accelerator_process_memory_used_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`),
 		label("pod", "Pod"), label("container", "Container", width(90)),
-	).Span(12).Height(8).NoValue("no process is listed").SortBy(descending("Memory"))
+	).Span(12).Height(8).NoValue("no process is listed").SortBy(sortDescending("Memory"))
 }
 
 func cardTargets() panel {
@@ -156,7 +156,7 @@ func cardTargets() panel {
 		targetColumn(),
 		value("Last probe", `min by (job, instance, target) (accelerator_probe_success{job=~"$job",instance=~"$host"}) and on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, succeeded()...),
 		value("Failed", `sum by (job, instance, target) (increase(accelerator_probe_failures_total{job=~"$job",instance=~"$host",reason!="canceled"}[$__range]))
-  / (sum by (job, instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$host"}[$__range])) > 0) and on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, textCell(ratio, failing()...)...),
+  / (sum by (job, instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$host"}[$__range])) > 0) and on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, textCell(ratio, failureSteps()...)...),
 		value("First token p90", `histogram_quantile(0.9, sum by (job, instance, target, le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{job=~"$job",instance=~"$host"}[$__range]))) and on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, unitOf(seconds)),
 		value("Per token p90", `histogram_quantile(0.9, sum by (job, instance, target, le) (rate(accelerator_probe_time_per_output_token_seconds_bucket{job=~"$job",instance=~"$host"}[$__range]))) and on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}`, unitOf(seconds)),
 	).Span(12).Height(8).NoValue("no probed endpoint is known to use this card")

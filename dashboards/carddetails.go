@@ -13,7 +13,7 @@ func cardErrors() []panel {
 			value("In its life", `max by (memory, type) (accelerator_ecc_lifetime_errors_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)),
 			value("Pages retired", `max by (memory, type) (accelerator_ecc_retired_pages{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)),
 			value("To be retired", `max by (memory, type) (accelerator_ecc_pending_pages{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, someIsBad("red")...),
-		).Span(12).NoValue("not reported").SortBy(descending("In the range")),
+		).Span(12).NoValue("not reported").SortBy(sortDescending("In the range")),
 		// Lists of RAS and PCI events may get shorter, which is no counter that began anew: where one does, there is no point.
 		timeSeries("Errors", "Errors and events by kind, at the time they were counted: memory, RAS units and PCI events (MetaX), PCIe and the link between dies (Ascend). Corrected ones are a sign, uncorrected ones a fault.", eventsPerSec,
 			overTime(`sum by (memory, type) (rate(accelerator_ecc_errors_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[5m]))`, "{{memory}} {{type}}"),
@@ -31,8 +31,8 @@ func cardLinks() []panel {
 			asRows(`accelerator_link_info{job=~"$job",instance=~"$host",vendor=~"$maker"}`)).
 			Transformations(matrix("device", "peer", "link")).
 			Span(14).Height(11).NoValue("no topology").
-			OverrideByRegexp("[^\\\\]*", append(mapped(saying("MX", "MX", "green"), saying("HCCS", "HCCS", "green"), saying("HCCS_SW", "HCCS_SW", "green"), saying("SIO", "SIO", "green"),
-				saying("PIX", "PIX", "blue"), saying("PXB", "PXB", "blue"), saying("PHB", "PHB", "orange"), saying("NODE", "NODE", "orange"), saying("SYS", "SYS", "red")), colored("text"))).
+			OverrideByRegexp("[^\\\\]*", append(mapped(valueText("MX", "MX", "green"), valueText("HCCS", "HCCS", "green"), valueText("HCCS_SW", "HCCS_SW", "green"), valueText("SIO", "SIO", "green"),
+				valueText("PIX", "PIX", "blue"), valueText("PXB", "PXB", "blue"), valueText("PHB", "PHB", "orange"), valueText("NODE", "NODE", "orange"), valueText("SYS", "SYS", "red")), colored("text"))).
 			OverrideByName(`device\peer`, []property{{Id: "displayName", Value: "Card"}}),
 		rowsOf("Links to other cards", "Speed, lanes, errors over the time range and traffic of each link. Links of a card are alike: one with fewer lanes, or with errors, is the bad one.",
 			label("link", "Link"),
@@ -40,7 +40,7 @@ func cardLinks() []panel {
 			value("Lanes", `max by (link) (accelerator_link_width{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(plain)),
 			value("Errors", `sum by (link) (increase(accelerator_link_errors_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[$__range]))`, someIsBad("orange")...),
 			value("Traffic", `sum by (link) (rate(accelerator_link_bytes_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[5m]))`, unitOf(bytesPerSec)),
-		).Span(10).Height(11).NoValue("not reported").SortBy(ascending("Link")),
+		).Span(10).Height(11).NoValue("not reported").SortBy(sortAscending("Link")),
 		rowsOf("PCIe link", "What the link runs at and what it can do. Fewer lanes than the card can use may be the slot's; fewer than last week are a fault of contact. Errors are among those above.",
 			label("device", "Card"),
 			value("Speed", `max by (instance, device) (accelerator_pcie_link_transfers_per_second{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}) / 1e9`, unitOf("suffix: GT/s")),
@@ -61,11 +61,11 @@ func cardNetwork() []panel {
 		rowsOf("Network ports", "Ports of the card as hccn_tool tells; udie and port are empty where a card has one. Never up: not in the last 7 days, as a port without cable. Times down: how often it lost its link in the time range.",
 			label("instance", ""), label("device", ""), label("udie", "UDie"), label("port", "Port"),
 			value("Link", `max by (instance, device, udie, port) (accelerator_network_up{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})
-  - (max by (instance, device, udie, port) (max_over_time(accelerator_network_up{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[7d])) == bool 0)`, mapped(saying("1", "up", "green"), saying("0", "down", "red"), saying("-1", "never up", gray))...),
+  - (max by (instance, device, udie, port) (max_over_time(accelerator_network_up{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[7d])) == bool 0)`, mapped(valueText("1", "up", "green"), valueText("0", "down", "red"), valueText("-1", "never up", gray))...),
 			value("Speed", `max by (instance, device, udie, port) (accelerator_network_speed_bits_per_second{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(bitsPerSec)),
 			value("Times down", `sum by (instance, device, udie, port) (increase(accelerator_network_link_changes_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card",state="down"}[$__range]))`, someIsBad("orange")...),
 		).Span(12).NoValue("not reported"),
-		timeSeries("Network trouble", "Bad packets and wrong checksums are the fibre or the module; pause frames are congestion; retransmissions and the like cost RoCE its speed.", eventsPerSec,
+		timeSeries("Network trouble", "Bad packets and wrong checksums are the fibre or the module; pause frames are congestion; retransmissions slow RoCE down.", eventsPerSec,
 			overTime(`sum by (direction) (rate(accelerator_network_bad_packets_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[5m]))`, "bad packets {{direction}}"),
 			overTime(`sum(rate(accelerator_network_fcs_errors_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[5m]))`, "wrong checksums"),
 			overTime(`sum by (direction) (rate(accelerator_network_pfc_frames_total{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"}[5m]))`, "priority pause {{direction}}"),
@@ -90,8 +90,8 @@ func cardSlices() panel {
 	return rowsOf("Slices", "What each slice of the card may use and uses. A slice at its memory quota fails to allocate while the card has room: raise its quota, or move it. None: the card is not sliced.",
 		label("slice", "Slice"),
 		value("Memory used", `max by (slice) (accelerator_slice_memory_used_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(bytes)),
-		value("Of its quota", `max by (slice) (accelerator_slice_memory_used_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"} / accelerator_slice_memory_quota_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, gaugeCell("green", full()...)...),
+		value("Of its quota", `max by (slice) (accelerator_slice_memory_used_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"} / accelerator_slice_memory_quota_bytes{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, gaugeCell("green", memorySteps()...)...),
 		value("Utilization", `max by (slice) (accelerator_slice_utilization_ratio{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, gaugeCell("blue")...),
 		value("Compute quota", `max by (slice) (accelerator_slice_compute_quota_ratio{job=~"$job",instance=~"$host",vendor=~"$maker",device=~"$card"})`, unitOf(ratio)),
-	).Span(12).NoValue("the card is not sliced").SortBy(descending("Of its quota"))
+	).Span(12).NoValue("the card is not sliced").SortBy(sortDescending("Of its quota"))
 }

@@ -8,17 +8,17 @@ func fleet() page {
 		description: "All hosts and all cards: what needs a hand now, how load, power and memory are spread, which probes fail, which versions run. Made for up to a thousand hosts: panels hold totals, or the few at the top.",
 		variables: []variable{
 			datasourceVariable(), jobVariable(), instanceVariable(),
-			many("vendor", "Vendor", `label_values(accelerator_info{job=~"$job",instance=~"$instance"}, vendor)`),
+			allVariable("vendor", "Vendor", `label_values(accelerator_info{job=~"$job",instance=~"$instance"}, vendor)`),
 		},
 		scope: "${instance:queryparam}&${vendor:queryparam}",
 		rows: []row{
-			shown("Now", fleetNow()...),
-			shown("What needs a hand", hostAlertTable(), worstCards()),
-			shown("Load and failures", fleetLines()...),
-			shown("Cards, hosts and targets", cardTable(), hostTable(), targetTable()),
-			folded("Cards by namespace", namespaceTable()),
-			folded("Idle with memory held", idleTable()),
-			folded("Tools and drivers", versions()),
+			openRow("Now", fleetNow()...),
+			openRow("What needs a hand", hostAlertTable(), worstCards()),
+			openRow("Load and failures", fleetLines()...),
+			openRow("Cards, hosts and targets", cardTable(), hostTable(), targetTable()),
+			foldedRow("Cards by namespace", namespaceTable()),
+			foldedRow("Idle with memory held", idleTable()),
+			foldedRow("Tools and drivers", versions()),
 		},
 	}
 }
@@ -84,22 +84,22 @@ func worstCards() panel {
 
 func fleetLines() []panel {
 	return []panel{
-		ofVendors(timeSeries("Utilization", "Mean of a vendor's cards, and the share of all chosen cards that do nothing (less than 5 %). Many idle beside a high mean: the work is spread unevenly.", ratio,
+		colorByVendor(timeSeries("Utilization", "Mean of a vendor's cards, and the share of all chosen cards that do nothing (less than 5 %). Many idle beside a high mean: the work is spread unevenly.", ratio,
 			overTime(`avg by (vendor) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, "{{vendor}} mean"),
 			overTime(`avg(accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"} < bool 0.05)`, "idle cards", dashed(colorOf("text"))...))).
 			MaxDataPoints(300),
-		ofVendors(timeSeries("Power", "Sum over a vendor's cards, and the sum of the limits of those that print one (MetaX from mx-smi 2.1.12). Plan feeds and cooling by the limit, not by the load of a day.", watts,
+		colorByVendor(timeSeries("Power", "Sum over a vendor's cards, and the sum of the limits of those that print one (MetaX from mx-smi 2.1.12). Plan feeds and cooling by the limit, not by the load of a day.", watts,
 			overTime(`sum by (vendor) (accelerator_power_watts{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, "{{vendor}}"),
 			overTime(`sum by (vendor) (accelerator_power_limit_watts{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, "{{vendor}} limit", dashed()...))).
 			MaxDataPoints(300).Min(0),
-		ofVendors(timeSeries("Temperature", "Mean and hottest chip of a vendor's cards. A hottest card that leaves the mean behind has a cooling problem of its own; both rising together is the room.", celsius,
+		colorByVendor(timeSeries("Temperature", "Mean and hottest chip of a vendor's cards. A hottest card that leaves the mean behind has a cooling problem of its own; both rising together is the room.", celsius,
 			overTime(`avg by (vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"})`, "{{vendor}} mean", dashed()...),
 			overTime(`max by (vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"})`, "{{vendor}} hottest"))).
 			MaxDataPoints(300),
-		ofReasons(timeSeries("Probes that fail", "Share of all probes that failed, by reason; those that the exporter withdrew are left out. Many targets at once: look at the network or the exporters' side; one target: at its server.", ratio,
+		colorByReason(timeSeries("Probes that fail", "Share of all probes that failed, by reason; those that the exporter withdrew are left out. Many targets at once: look at the network or the exporters' side; one target: at its server.", ratio,
 			overTime(`sum by (reason) (rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",reason!="canceled"}[5m])) / on () group_left () sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}[5m])) > 0`, "{{reason}}"))).
 			Span(12).MaxDataPoints(300).Stacking(stacked()).FillOpacity(40).NoValue("no probe failed"),
-		ofReasons(timeSeries("Failed polls", "Failed polls of all collectors by reason, and parts of the tools' output that could not be read (warnings). timeout and stuck: the tool hangs, mostly on a sick card. driver: reload it. parse and warnings: a layout that the exporter does not know; send a capture.", "suffix:/min",
+		colorByReason(timeSeries("Failed polls", "Failed polls of all collectors by reason, and parts of the tools' output that could not be read (warnings). timeout and stuck: the tool hangs, mostly on a sick card. driver: reload it. parse and warnings: a layout that the exporter does not know; send a capture.", "suffix:/min",
 			overTime(`60 * sum by (collector, reason) (rate(accelerator_collector_failures_total{job=~"$job",instance=~"$instance",collector=~"$vendor|numa|containers|allocations"}[5m])
   unless on (job, instance, collector) increase(accelerator_collector_failures_total{job=~"$job",instance=~"$instance",collector="containers",reason="unsupported"}[5m]) > 0) > 0`, "{{collector}} {{reason}}"),
 			overTime(`60 * sum by (collector) (rate(accelerator_parse_warnings_total{job=~"$job",instance=~"$instance",collector=~"$vendor|numa|containers|allocations"}[5m]))`, "{{collector}} warnings"))).
@@ -109,7 +109,7 @@ func fleetLines() []panel {
 
 func cardTable() panel {
 	return rowsOf("Cards", "The first 500 cards, the unhealthy first. Click a head to sort by another column, such as the hottest or the fullest; the card leads to its own page. Of several pods on a card one is named, by the recording rules.",
-		value("Health", `topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, append(mapped(saying("0", "healthy", "green"), saying("1", "unhealthy", "red")), width(90))...),
+		value("Health", `topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, append(mapped(valueText("0", "healthy", "green"), valueText("1", "unhealthy", "red")), width(90))...),
 		hostColumn(),
 		vendorColumn(),
 		cardColumn(),
@@ -117,19 +117,19 @@ func cardTable() panel {
 		value("Utilization", `max by (job, instance, vendor, device, name) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"} * on (job, instance, vendor, device) group_left (name) max by (job, instance, vendor, device, name) (accelerator_info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))
   and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, gaugeCell("blue")...),
 		value("Memory held", `max by (job, instance, vendor, device) (accelerator_memory_used_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
-  and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, gaugeCell("green", full()...)...),
+  and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, gaugeCell("green", memorySteps()...)...),
 		value("Power", `max by (job, instance, vendor, device) (accelerator_power_watts{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, unitOf(watts), width(70)),
 		value("Temperature", `max by (job, instance, vendor, device) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"}) and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, unitOf(celsius), width(100)),
 		labelFrom("namespace", "Namespace", `topk by (job, instance, vendor, device) (1, card_pod:accelerator_workload:info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) and on (job, instance, vendor, device) topk(500, 1 - min by (job, instance, vendor, device) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`),
 		label("pod", "Pod"),
-	).Height(12).SortBy(descending("Health"))
+	).Height(12).SortBy(sortDescending("Health"))
 }
 
 func hostTable() panel {
 	return rowsOf("Hosts", "One row a host and vendor, so that a thousand hosts are a thousand rows: click a head to sort, narrow by the variables above. Down: Prometheus cannot scrape the exporter. Tool fails: no cards are known. Such a host stays for the time range. The host leads to load and latency and to NUMA.",
 		value("State", `2 + 0 * max by (job, instance, vendor) (accelerator_devices{job=~"$job",instance=~"$instance",vendor=~"$vendor"})
   or 0 * max by (job, instance, vendor) (last_over_time(accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"}[$__range])) + on (job, instance) group_left () max by (job, instance) (up{job=~"$job",instance=~"$instance"})
-  or on (job, instance) max by (job, instance) (up{job=~"$job",instance=~"$instance"} == 0 and on (job) last_over_time(accelerator_exporter_build_info{job=~"$job"}[$__range]))`, append(mapped(saying("0", "down", "red"), saying("1", "tool fails", "red"), saying("2", "known", "green")), width(100))...),
+  or on (job, instance) max by (job, instance) (up{job=~"$job",instance=~"$instance"} == 0 and on (job) last_over_time(accelerator_exporter_build_info{job=~"$job"}[$__range]))`, append(mapped(valueText("0", "down", "red"), valueText("1", "tool fails", "red"), valueText("2", "known", "green")), width(100))...),
 		hostColumn(),
 		vendorColumn(),
 		value("Expected", `max by (job, instance, vendor) (last_over_time(accelerator_devices_expected{job=~"$job",instance=~"$instance",vendor=~"$vendor"}[$__range]))`, unitOf(count)),
@@ -141,23 +141,23 @@ func hostTable() panel {
 		value("Unhealthy", `sum by (job, instance, vendor) (accelerator_healthy{job=~"$job",instance=~"$instance",vendor=~"$vendor"} == bool 0)`, textCell(count, step{1, "red"})...),
 		value("Utilization", `avg by (job, instance, vendor) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"})`, gaugeCell("blue")...),
 		value("Hottest", `max by (job, instance, vendor) (accelerator_temperature_celsius{job=~"$job",instance=~"$instance",vendor=~"$vendor",sensor="chip"})`, unitOf(celsius)),
-	).Height(8).SortBy(ascending("State"))
+	).Height(8).SortBy(sortAscending("State"))
 }
 
 func targetTable() panel {
 	return rowsOf("Targets that fail most", "Probed endpoints, those with the largest share of failed probes in the time range first; the time to the first token is of the probes that got one. A target leads to its load and latency.",
 		hostColumn(),
 		targetColumn(),
-		value("Failed", `sum by (job, instance, target) (increase(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",reason!="canceled"}[$__range])) / (sum by (job, instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}[$__range])) > 0)`, gaugeCell("green", failing()...)...),
+		value("Failed", `sum by (job, instance, target) (increase(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",reason!="canceled"}[$__range])) / (sum by (job, instance, target) (increase(accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}[$__range])) > 0)`, gaugeCell("green", failureSteps()...)...),
 		value("State", `max by (job, instance, target) (4 * accelerator_probe_state{job=~"$job",instance=~"$instance",state="stalled"}
   or 3 * accelerator_probe_state{job=~"$job",instance=~"$instance",state="failing"}
   or 2 * accelerator_probe_state{job=~"$job",instance=~"$instance",state="busy"}
   or 1 * accelerator_probe_state{job=~"$job",instance=~"$instance",state="unknown"}
   or 0 * accelerator_probe_state{job=~"$job",instance=~"$instance",state="ok"})`, mapped(targetStates()...)...),
-		value("Last success", `time() - (max by (job, instance, target) (accelerator_probe_last_success_timestamp_seconds{job=~"$job",instance=~"$instance"}) or 0 * max by (job, instance, target) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}))`, age(late()...)...),
+		value("Last success", `time() - (max by (job, instance, target) (accelerator_probe_last_success_timestamp_seconds{job=~"$job",instance=~"$instance"}) or 0 * max by (job, instance, target) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}))`, age(probeAgeSteps()...)...),
 		value("First token p90", `histogram_quantile(0.9, sum by (job, instance, target, le) (rate(accelerator_probe_time_to_first_token_seconds_bucket{job=~"$job",instance=~"$instance"}[$__range])))`, unitOf(seconds)),
 		value("Over objective", `sum by (job, instance, target) (increase(accelerator_probe_slo_violations_total{job=~"$job",instance=~"$instance"}[$__range]))`, someIsBad("orange")...),
-	).Height(8).NoValue("no probe").SortBy(descending("Failed"))
+	).Height(8).NoValue("no probe").SortBy(sortDescending("Failed"))
 }
 
 func namespaceTable() panel {
@@ -167,7 +167,7 @@ func namespaceTable() panel {
 		value("Utilization", `avg by (namespace) (group by (job, instance, vendor, device, namespace) (card_pod:accelerator_workload:info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) * on (job, instance, vendor, device) group_left () max by (job, instance, vendor, device) (accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))`, gaugeCell("blue")...),
 		value("Idle with memory held", `count by (namespace) (group by (job, instance, vendor, device, namespace) (card_pod:accelerator_workload:info{job=~"$job",instance=~"$instance",vendor=~"$vendor"}) and on (job, instance, vendor, device)
   (max_over_time(accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"}[$__range]) <= 0.05 and on (job, instance, vendor, device) accelerator_memory_used_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor"} >= 0.2))`, textCell(count, step{1, "orange"})...),
-	).Height(8).NoValue("no pod is known, or Prometheus lacks the recording rules").SortBy(descending("Cards"))
+	).Height(8).NoValue("no pod is known, or Prometheus lacks the recording rules").SortBy(sortDescending("Cards"))
 }
 
 func idleTable() panel {
@@ -183,7 +183,7 @@ func idleTable() panel {
 		value("Process memory", `topk by (job, instance, vendor, device) (1, max by (job, instance, vendor, device, pid, process) (accelerator_process_memory_used_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor"}))
   and on (job, instance, vendor, device) (accelerator_memory_used_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$instance",vendor=~"$vendor"} >= 0.2)
   and on (job, instance, vendor, device) max_over_time(accelerator_utilization_ratio{job=~"$job",instance=~"$instance",vendor=~"$vendor"}[$__range]) <= 0.05`, unitOf(bytes)),
-	).NoValue("no card is idle with memory held").SortBy(descending("Memory held"))
+	).NoValue("no card is idle with memory held").SortBy(sortDescending("Memory held"))
 }
 
 func versions() panel {

@@ -8,18 +8,18 @@ func loadLatency() page {
 		description: "Does latency follow load, is the endpoint fast, and how many requests fail? Latencies are those of the exporter's own probes, the load is that of the cards that serve the probed endpoint.",
 		variables: []variable{
 			datasourceVariable().Hide(dashboard.VariableHideHideVariable), hidden(jobVariable()), instanceVariable(),
-			several("target", "Target", `label_values(accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}, target)`),
+			multiVariable("target", "Target", `label_values(accelerator_probe_requests_total{job=~"$job",instance=~"$instance"}, target)`),
 			serverVariable(serversOfTargets), windowVariable(),
 		},
 		scope: "${instance:queryparam}",
 		rows: []row{
 			{panels: []panel{loadAndLatency(), alertsAndLoadTests()}},
-			shown("Now", append(loadLatencyNow(), hostAlertTable(), servingTable())...),
-			shown("Latency of the probes", probeLatencies()...),
-			shown("Latency by load", latencyByLoad()...),
-			shown("Cards that serve", servingLines()),
-			shown("The server's own figures", serverFigures()...),
-			folded("How far the probe can be trusted", probeTrust()),
+			openRow("Now", append(loadLatencyNow(), hostAlertTable(), servingTable())...),
+			openRow("Latency of the probes", probeLatencies()...),
+			openRow("Latency by load", latencyByLoad()...),
+			openRow("Cards that serve", servingLines()),
+			openRow("The server's own figures", serverFigures()...),
+			foldedRow("How far the probe can be trusted", probeTrust()),
 		},
 	}
 }
@@ -35,7 +35,7 @@ const serversOfTargets = `vllm:num_requests_running and on (instance, target) ac
 // loadAndLatency is what the dashboard is for: of each target its own load and its own latencies, as a mean of several
 // follows none of them. Both are means over the same time, so that neither lags behind the other.
 func loadAndLatency() panel {
-	return ofTargets(logSeries("Load and latency",
+	return styleByTarget(logSeries("Load and latency",
 		"Utilization of the cards that serve a target (right), and what its probes took (left): means of the same time, so that one line follows the other within it. Bars: the share of its probes that failed. Further targets have numbers, shades and dashes; of more than four, the four that are probed most are drawn. Average over a longer time where no latency is shown.", "no target is probed",
 		overTime(`(avg by (instance, target) (
     max by (job, instance, vendor, device) (avg_over_time(accelerator_utilization_ratio{job=~"$job",instance=~"$instance"}[$window])) * on (job, instance, vendor, device) group_right () accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"})
@@ -76,10 +76,10 @@ func loadLatencyNow() []panel {
 			Mappings(append(targetStates(), absent("no probe"))),
 		statPanel("Failed probes", "Share of the probes of the last window that failed; probes that the exporter withdrew are left out.", ratio, "no probe",
 			now(`sum(rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",target=~"$target",reason!="canceled"}[$window])) / (sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)`, "")).
-			Thresholds(thresholds("green", failing()...)),
+			Thresholds(thresholds("green", failureSteps()...)),
 		statPanel("Last success", "Time since the last successful probe, of the target where it is longest ago. Never: none since the exporter started.", seconds, "no probe",
 			now(`max(time() - (max by (job, instance, target) (accelerator_probe_last_success_timestamp_seconds{job=~"$job",instance=~"$instance",target=~"$target"}) or 0 * max by (job, instance, target) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, "")).
-			Mappings([]dashboard.ValueMapping{never(), absent("no probe")}).Thresholds(thresholds("green", late()...)),
+			Mappings([]dashboard.ValueMapping{neverMapping(), absent("no probe")}).Thresholds(thresholds("green", probeAgeSteps()...)),
 	}
 }
 
@@ -97,11 +97,11 @@ func servingTable() panel {
   or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, gaugeCell("blue")...),
 		value("Memory", `max by (job, instance, vendor, device) (accelerator_memory_used_bytes{job=~"$job",instance=~"$instance",type!="host_mapped"} / accelerator_memory_total_bytes{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
   or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
-  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, gaugeCell("green", full()...)...),
+  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, gaugeCell("green", memorySteps()...)...),
 		value("CPUs of its process", `min by (job, instance, vendor, device) (accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$instance"} and on (job, instance, vendor, device) (accelerator_probe_target_device_info{job=~"$job",instance=~"$instance",target=~"$target"}
   or accelerator_info{job=~"$job",instance=~"$instance"} and on (job, instance) (accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"} unless on (job, instance, target) accelerator_probe_target_device_info{job=~"$job",instance=~"$instance"})
-  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, append(mapped(saying("0", "of another node", "red"), saying("1", "of its node", "green")), unitOf(ratio), whole(), colored("orange"), width(160))...),
-	).Height(9).SortBy(ascending("Health"))
+  or accelerator_info{job=~"$job",instance=~"$instance"} unless on () (accelerator_devices_expected{job=~"$job",instance=~"$instance"} and on (job, instance) accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"})))`, append(mapped(valueText("0", "of another node", "red"), valueText("1", "of its node", "green")), unitOf(ratio), whole(), colored("orange"), width(160))...),
+	).Height(9).SortBy(sortAscending("Health"))
 }
 
 func servingLines() panel {
@@ -136,7 +136,7 @@ func probeLatencies() []panel {
 			`histogram_quantile(0.9, sum by (le) (rate(accelerator_probe_time_per_output_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			`histogram_quantile(0.99, sum by (le) (rate(accelerator_probe_time_per_output_token_seconds_bucket{job=~"$job",instance=~"$instance",target=~"$target"}[$window]))) >= 0`,
 			overTime(`sum(rate(vllm:request_time_per_output_token_seconds_sum{instance=~"$server"}[$window])) / (sum(rate(vllm:request_time_per_output_token_seconds_count{instance=~"$server"}[$window])) > 0)`, "server, mean", dashed(colorOf("text"))...)),
-		ofReasons(timeSeries("Failed probes by reason, and missed objectives", "Share of all probes of the window that failed for this reason. canceled: withdrawn by the exporter when it stopped or reloaded; no other panel and no alert counts these. Dashed: share of a target's probes that missed an objective of its slo.", ratio,
+		colorByReason(timeSeries("Failed probes by reason, and missed objectives", "Share of all probes of the window that failed for this reason. canceled: withdrawn by the exporter when it stopped or reloaded; no other panel and no alert counts these. Dashed: share of a target's probes that missed an objective of its slo.", ratio,
 			overTime(`sum by (reason) (rate(accelerator_probe_failures_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / on () group_left () sum(rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0`, "{{reason}}"),
 			overTime(`sum by (instance, target, objective) (rate(accelerator_probe_slo_violations_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) / on (instance, target) group_left () (sum by (instance, target) (rate(accelerator_probe_requests_total{job=~"$job",instance=~"$instance",target=~"$target"}[$window])) > 0)`, "{{instance}} {{target}} {{objective}}", dashed(notStacked())...))).
 			Span(12).Stacking(stacked()).FillOpacity(40).NoValue("no probe failed, and there are no objectives").Legend(figures()),
@@ -147,21 +147,21 @@ func probeLatencies() []panel {
 func latencyByLoad() []panel {
 	return []panel{
 		rowsOf("By utilization", "Latency of probes by how busy the cards of their target were. Over the dashboard's time range, all chosen targets together; each probe counts for the highest load of its target in the half minute in which it ended.",
-			label("band", "Utilization", mapped(saying("0", "0–20 %", "text"), saying("1", "20–40 %", "text"), saying("2", "40–60 %", "text"), saying("3", "60–80 %", "text"), saying("4", "80–100 %", "text"))...),
+			label("band", "Utilization", mapped(valueText("0", "0–20 %", "text"), valueText("1", "20–40 %", "text"), valueText("2", "40–60 %", "text"), valueText("3", "60–80 %", "text"), valueText("4", "80–100 %", "text"))...),
 			value("Probes", `sum by (band) (sum_over_time(target_utilization:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target",le="+Inf"}[$__range])) > 0`, unitOf(count), whole()),
 			value("TTFT p50", `histogram_quantile(0.5, sum by (band, le) (sum_over_time(target_utilization:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
 			value("TTFT p99", `histogram_quantile(0.99, sum by (band, le) (sum_over_time(target_utilization:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
 			value("ITL p50", `histogram_quantile(0.5, sum by (band, le) (sum_over_time(target_utilization:accelerator_probe_inter_token_latency_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
 			value("ITL p99", `histogram_quantile(0.99, sum by (band, le) (sum_over_time(target_utilization:accelerator_probe_inter_token_latency_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
-		).Span(12).Height(9).NoValue("no probe, or Prometheus lacks the recording rules").SortBy(ascending("Utilization")),
+		).Span(12).Height(9).NoValue("no probe, or Prometheus lacks the recording rules").SortBy(sortAscending("Utilization")),
 		rowsOf("By requests in the server", "Latency of probes by how many requests ran or waited in the servers of their target, by vLLM's own metrics. Over the dashboard's time range, all chosen targets together; each probe counts for the highest load of its target in the half minute in which it ended.",
-			label("band", "Requests", mapped(saying("0", "none", "text"), saying("1", "1–3", "text"), saying("2", "4–15", "text"), saying("3", "16–63", "text"), saying("4", "64–255", "text"), saying("5", "256–1023", "text"), saying("6", "1024 and more", "text"))...),
+			label("band", "Requests", mapped(valueText("0", "none", "text"), valueText("1", "1–3", "text"), valueText("2", "4–15", "text"), valueText("3", "16–63", "text"), valueText("4", "64–255", "text"), valueText("5", "256–1023", "text"), valueText("6", "1024 and more", "text"))...),
 			value("Probes", `sum by (band) (sum_over_time(target_requests:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target",le="+Inf"}[$__range])) > 0`, unitOf(count), whole()),
 			value("TTFT p50", `histogram_quantile(0.5, sum by (band, le) (sum_over_time(target_requests:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
 			value("TTFT p99", `histogram_quantile(0.99, sum by (band, le) (sum_over_time(target_requests:accelerator_probe_time_to_first_token_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
 			value("ITL p50", `histogram_quantile(0.5, sum by (band, le) (sum_over_time(target_requests:accelerator_probe_inter_token_latency_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
 			value("ITL p99", `histogram_quantile(0.99, sum by (band, le) (sum_over_time(target_requests:accelerator_probe_inter_token_latency_seconds_bucket:increase15s{job=~"$job",instance=~"$instance",target=~"$target"}[$__range]))) >= 0`, unitOf(seconds)),
-		).Span(12).Height(9).NoValue("no probe, no vLLM server of its target, or Prometheus lacks the recording rules").SortBy(ascending("Requests")),
+		).Span(12).Height(9).NoValue("no probe, no vLLM server of its target, or Prometheus lacks the recording rules").SortBy(sortAscending("Requests")),
 	}
 }
 

@@ -29,8 +29,8 @@ func blue() *dashboard.FieldColorBuilder {
 	return dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdFixed).FixedColor("blue")
 }
 
-// saying shows text for a value, in a colour.
-func saying(value, text, color string) dashboard.ValueMapping {
+// valueText shows text for a value, in a colour.
+func valueText(value, text, color string) dashboard.ValueMapping {
 	result := dashboard.ValueMappingResult{Text: &text, Color: &color}
 	return dashboard.ValueMapping{ValueMap: &dashboard.ValueMap{
 		Type: dashboard.MappingTypeValueToText, Options: map[string]dashboard.ValueMappingResult{value: result},
@@ -51,8 +51,8 @@ func absent(text string) dashboard.ValueMapping {
 	}}
 }
 
-// never maps an age counted from 1970, which is that of what never happened, to a word. Grafana 9.3 takes an open end for 0.
-func never() dashboard.ValueMapping {
+// neverMapping maps an age counted from 1970, which is that of what never happened, to a word. Grafana 9.3 takes an open end for 0.
+func neverMapping() dashboard.ValueMapping {
 	return dashboard.ValueMapping{RangeMap: &dashboard.RangeMap{
 		Type: dashboard.MappingTypeRangeToText,
 		Options: dashboard.DashboardRangeMapOptions{
@@ -62,13 +62,13 @@ func never() dashboard.ValueMapping {
 }
 
 func healthy() []dashboard.ValueMapping {
-	return []dashboard.ValueMapping{saying("1", "healthy", "green"), saying("0", "unhealthy", "red")}
+	return []dashboard.ValueMapping{valueText("1", "healthy", "green"), valueText("0", "unhealthy", "red")}
 }
 
 // targetStates are the states of a target, the worse the higher.
 func targetStates() []dashboard.ValueMapping {
 	return []dashboard.ValueMapping{
-		saying("0", "ok", "green"), saying("1", "unknown", gray), saying("2", "busy", "yellow"), saying("3", "failing", "red"), saying("4", "stalled", "red"),
+		valueText("0", "ok", "green"), valueText("1", "unknown", gray), valueText("2", "busy", "yellow"), valueText("3", "failing", "red"), valueText("4", "stalled", "red"),
 	}
 }
 
@@ -88,8 +88,8 @@ func colorOf(color string) property {
 	return property{Id: "color", Value: map[string]any{"mode": "fixed", "fixedColor": color}}
 }
 
-// ofVendors gives the series of each vendor its colour, that of its limits too. Red is kept for what is wrong.
-func ofVendors(p *timeseries.PanelBuilder) *timeseries.PanelBuilder {
+// colorByVendor gives the series of each vendor its colour, that of its limits too. Red is kept for what is wrong.
+func colorByVendor(p *timeseries.PanelBuilder) *timeseries.PanelBuilder {
 	for _, v := range [][2]string{
 		{"metax", "blue"},
 		{"ascend", "purple"},
@@ -105,9 +105,9 @@ func ofVendors(p *timeseries.PanelBuilder) *timeseries.PanelBuilder {
 	return p
 }
 
-// ofReasons gives failures colours by what failed, none of which is green: the way or the program red, time orange, the
+// colorByReason gives failures colours by what failed, none of which is green: the way or the program red, time orange, the
 // answer purple or yellow.
-func ofReasons(p *timeseries.PanelBuilder) *timeseries.PanelBuilder {
+func colorByReason(p *timeseries.PanelBuilder) *timeseries.PanelBuilder {
 	for _, r := range [][2]string{
 		{".*", "orange"},
 		{"(.* )?(dns|connect|tls|not_found|permission|no_device|driver|stuck)", "red"},
@@ -122,9 +122,9 @@ func ofReasons(p *timeseries.PanelBuilder) *timeseries.PanelBuilder {
 	return p
 }
 
-// ofTargets tells the lines of one measure apart by the number that their name has: a measure keeps its colour, of which each
+// styleByTarget tells the lines of one measure apart by the number that their name has: a measure keeps its colour, of which each
 // further target has a shade, and its dashes. Colours by name are newer than Grafana 9.3.
-func ofTargets(p *timeseries.PanelBuilder) *timeseries.PanelBuilder {
+func styleByTarget(p *timeseries.PanelBuilder) *timeseries.PanelBuilder {
 	for _, t := range []struct {
 		number, shade string
 		dash          []int
@@ -201,24 +201,24 @@ func someIsBad(color string) []property {
 
 // age shows the time since something happened, or that it never did.
 func age(steps ...step) []property {
-	return append(textCell(seconds, steps...), property{Id: "mappings", Value: []dashboard.ValueMapping{never()}})
+	return append(textCell(seconds, steps...), property{Id: "mappings", Value: []dashboard.ValueMapping{neverMapping()}})
 }
 
 // succeeded shows whether the last try of something was good.
 func succeeded() []property {
-	return mapped(saying("1", "succeeded", "green"), saying("0", "failed", "red"))
+	return mapped(valueText("1", "succeeded", "green"), valueText("0", "failed", "red"))
 }
 
-// Where colours change, as the alerts of deploy/prometheus/rules/alerts.yml come: TestLimitsAreTheAlerts holds these to those.
+// Where colours change. TestLimitsAreTheAlerts compares these steps with the alerts of deploy/prometheus/rules/alerts.yml.
 
-// late are the colours of the age of a probe's last success: the alert's, and three times that.
-func late() []step { return []step{{300, "orange"}, {900, "red"}} }
+// probeAgeSteps are the colours of the age of a probe's last success: the alert's, and three times that.
+func probeAgeSteps() []step { return []step{{300, "orange"}, {900, "red"}} }
 
-// full are the colours of a share of memory in use: red as the alert comes, orange shortly before.
-func full() []step { return []step{{0.95, "orange"}, {0.98, "red"}} }
+// memorySteps are the colours of a share of memory in use: red as the alert comes, orange shortly before.
+func memorySteps() []step { return []step{{0.95, "orange"}, {0.98, "red"}} }
 
-// failing are the colours of a share of failures: more than the budget, and so many that it is soon spent.
-func failing() []step { return []step{{0.01, "orange"}, {0.1, "red"}} }
+// failureSteps are the colours of a share of failures: more than the budget, and so many that it is soon spent.
+func failureSteps() []step { return []step{{0.01, "orange"}, {0.1, "red"}} }
 
-// fromElsewhere are the colours of a share of pages that were wanted on, or taken from, another NUMA node.
-func fromElsewhere() []step { return []step{{0.1, "orange"}, {0.3, "red"}} }
+// remotePageSteps are the colours of a share of pages that were wanted on, or taken from, another NUMA node.
+func remotePageSteps() []step { return []step{{0.1, "orange"}, {0.3, "red"}} }

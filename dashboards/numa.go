@@ -6,28 +6,28 @@ func numa() page {
 		description: "The NUMA nodes of one host: memory and CPUs of each, where allocations land, how far the nodes are apart, and which cards sit on which. A server whose process or memory is on another node than its cards pays for it with every token.",
 		variables: []variable{
 			datasourceVariable(), jobVariable(), hidden(instanceVariable()),
-			one("host", "Host", `label_values(accelerator_numa_cpus{job=~"$job",instance=~"$instance"}, instance)`),
+			singleVariable("host", "Host", `label_values(accelerator_numa_cpus{job=~"$job",instance=~"$instance"}, instance)`),
 		},
 		scope: "var-instance=${host:percentencode}",
 		rows: []row{
-			shown("Nodes of $host", nodeTable()),
-			shown("Processes and their cards", processPlaces()),
-			shown("Memory and allocations", numaLines()...),
-			shown("Where things are", distances(), cardNodes()),
+			openRow("Nodes of $host", nodeTable()),
+			openRow("Processes and their cards", processPlaces()),
+			openRow("Memory and allocations", numaLines()...),
+			openRow("Where things are", distances(), cardNodes()),
 		},
 	}
 }
 
 func nodeTable() panel {
-	return rowsOf("Nodes", "One row a node. Used holds the page cache, so a high figure is only bad when misses rise with it. Misses of more than a few per cent: the node was short of memory; move a process, or bind memory with numactl --membind. One row: there is nothing to bind. Cards on a node without CPUs or memory are fed from elsewhere: that is how the firmware made the nodes (NPS or sub-NUMA clustering), to be changed there.",
+	return rowsOf("Nodes", "One row a node. Used holds the page cache, so a high figure is only bad when misses rise with it. Misses of more than a few per cent: the node was short of memory; move a process, or bind memory with numactl --membind. One row: there is nothing to bind. Cards on a node without CPUs or memory use those of another node: the firmware makes the nodes (NPS, sub-NUMA clustering), so change it there.",
 		label("node", "Node"),
 		value("CPUs", `sum by (job, instance, node) (accelerator_numa_cpus{job=~"$job",instance=~"$host"})`, unitOf(plain), cells("color-text"), colored("orange", step{1, "text"})),
 		value("Memory", `sum by (job, instance, node) (accelerator_numa_memory_total_bytes{job=~"$job",instance=~"$host"})`, unitOf(bytes)),
-		value("Used", `max by (job, instance, node) (accelerator_numa_memory_used_bytes{job=~"$job",instance=~"$host"} / accelerator_numa_memory_total_bytes{job=~"$job",instance=~"$host"})`, gaugeCell("green", full()...)...),
+		value("Used", `max by (job, instance, node) (accelerator_numa_memory_used_bytes{job=~"$job",instance=~"$host"} / accelerator_numa_memory_total_bytes{job=~"$job",instance=~"$host"})`, gaugeCell("green", memorySteps()...)...),
 		value("Cards", `count by (job, instance, node) (count_values by (job, instance, vendor, device) ("node", accelerator_numa_node{job=~"$job",instance=~"$host"}))`, unitOf(plain)),
-		value("Miss ratio", `sum by (job, instance, node) (rate(accelerator_numa_allocations_total{job=~"$job",instance=~"$host",result="miss"}[$__range])) / (sum by (job, instance, node) (rate(accelerator_numa_allocations_total{job=~"$job",instance=~"$host",result=~"hit|miss"}[$__range])) > 0)`, textCell(ratio, fromElsewhere()...)...),
-		value("Used from other nodes", `sum by (job, instance, node) (rate(accelerator_numa_allocations_total{job=~"$job",instance=~"$host",result="other_node"}[$__range])) / (sum by (job, instance, node) (rate(accelerator_numa_allocations_total{job=~"$job",instance=~"$host",result=~"local_node|other_node"}[$__range])) > 0)`, textCell(ratio, fromElsewhere()...)...),
-	).Height(10).SortBy(ascending("Node"))
+		value("Miss ratio", `sum by (job, instance, node) (rate(accelerator_numa_allocations_total{job=~"$job",instance=~"$host",result="miss"}[$__range])) / (sum by (job, instance, node) (rate(accelerator_numa_allocations_total{job=~"$job",instance=~"$host",result=~"hit|miss"}[$__range])) > 0)`, textCell(ratio, remotePageSteps()...)...),
+		value("Used from other nodes", `sum by (job, instance, node) (rate(accelerator_numa_allocations_total{job=~"$job",instance=~"$host",result="other_node"}[$__range])) / (sum by (job, instance, node) (rate(accelerator_numa_allocations_total{job=~"$job",instance=~"$host",result=~"local_node|other_node"}[$__range])) > 0)`, textCell(ratio, remotePageSteps()...)...),
+	).Height(10).SortBy(sortAscending("Node"))
 }
 
 // processPlaces says of each process, in the words of accelbench placement, where it runs; the first verdict that holds counts.
@@ -44,10 +44,10 @@ func processPlaces() panel {
       and on (job, instance, vendor, pid) accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$host"})
   or on (job, instance, vendor, pid) 4 * group by (job, instance, vendor, pid) (min by (job, instance, vendor, pid) (accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$host"}) == 1)
   or on (job, instance, vendor, pid) 5 * group by (job, instance, vendor, pid) (accelerator_process_near_cpus_ratio{job=~"$job",instance=~"$host"})`,
-			append(mapped(saying("1", "bound to another node", "red"), saying("2", "memory on another node", "red"), saying("3", "cards span nodes", "blue"), saying("4", "on the node of its cards", "green"), saying("5", "may run elsewhere too", "orange")), width(190))...),
+			append(mapped(valueText("1", "bound to another node", "red"), valueText("2", "memory on another node", "red"), valueText("3", "cards span nodes", "blue"), valueText("4", "on the node of its cards", "green"), valueText("5", "may run elsewhere too", "orange")), width(190))...),
 		labelFrom("cpus", "May run on CPUs", `group by (job, instance, vendor, pid, cpus, mems) (accelerator_process_cpus_info{job=~"$job",instance=~"$host"})`),
 		label("mems", "Memory of nodes"),
-	).Height(11).NoValue("no process is listed").SortBy(ascending("Card"))
+	).Height(11).NoValue("no process is listed").SortBy(sortAscending("Card"))
 }
 
 func numaLines() []panel {
@@ -78,6 +78,6 @@ func cardNodes() panel {
 		labelFrom("node", "Node", `count_values by (job, instance, vendor, device) ("node", accelerator_numa_node{job=~"$job",instance=~"$host"})`),
 		label("instance", "Host"), vendorColumn(), cardColumn(),
 		labelFrom("cpus", "CPUs beside it", `group by (job, instance, vendor, device, cpus) (accelerator_cpu_affinity_info{job=~"$job",instance=~"$host"})`),
-		value("Tool and kernel", `max by (job, instance, vendor, device) (accelerator_numa_node_conflict{job=~"$job",instance=~"$host"})`, mapped(saying("0", "agree", "green"), saying("1", "disagree", "red"))...),
-	).Span(15).Height(11).NoValue("no card's node is known").SortBy(ascending("Node"))
+		value("Tool and kernel", `max by (job, instance, vendor, device) (accelerator_numa_node_conflict{job=~"$job",instance=~"$host"})`, mapped(valueText("0", "agree", "green"), valueText("1", "disagree", "red"))...),
+	).Span(15).Height(11).NoValue("no card's node is known").SortBy(sortAscending("Node"))
 }

@@ -42,8 +42,8 @@ type row struct {
 	folded bool
 }
 
-func shown(title string, panels ...panel) row { return row{title: title, panels: panels} }
-func folded(title string, panels ...panel) row {
+func openRow(title string, panels ...panel) row { return row{title: title, panels: panels} }
+func foldedRow(title string, panels ...panel) row {
 	return row{title: title, panels: panels, folded: true}
 }
 
@@ -86,12 +86,12 @@ func (p page) json(links []cog.Builder[dashboard.DashboardLink]) ([]byte, error)
 	}
 	built.SchemaVersion = oldestSchema
 	number(built.Panels)
-	clean(built.Templating.List)
-	return readable(built)
+	dropIntervals(built.Templating.List)
+	return encodeJSON(built)
 }
 
-// clean takes the steps of an interval, which the SDK writes for each variable, off those that are none.
-func clean(variables []dashboard.VariableModel) {
+// dropIntervals takes the steps of an interval, which the SDK writes for each variable, off those that are none.
+func dropIntervals(variables []dashboard.VariableModel) {
 	for i := range variables {
 		if v := &variables[i]; v.Type != dashboard.VariableTypeInterval {
 			v.Auto, v.AutoMin, v.AutoCount = nil, nil, nil
@@ -99,8 +99,8 @@ func clean(variables []dashboard.VariableModel) {
 	}
 }
 
-// readable writes JSON with sorted keys, and with PromQL's < and > as they are: the SDK's own encoding would escape them.
-func readable(built dashboard.Dashboard) ([]byte, error) {
+// encodeJSON writes JSON with sorted keys, and with PromQL's < and > as they are: the SDK's own encoding would escape them.
+func encodeJSON(built dashboard.Dashboard) ([]byte, error) {
 	escaped, err := json.Marshal(built)
 	if err != nil {
 		return nil, err

@@ -30,22 +30,22 @@ const (
 
 // timeSeries draws lines, a third of the width, on a linear axis.
 func timeSeries(title, description, unit string, queries ...query) *timeseries.PanelBuilder {
-	return lines(title, description, unit, queries...).NoValue("not reported")
+	return linePanel(title, description, unit, queries...).NoValue("not reported")
 }
 
 // logSeries draws latencies, which span decades, on an axis with ticks at 1, 2 and 5. The words none are for a panel without
 // series: Grafana 9.3 would also write them at ticks of such an axis that have no number.
 func logSeries(title, description, none string, queries ...query) *timeseries.PanelBuilder {
-	return lines(title, description, seconds, queries...).NoValue(none).
+	return linePanel(title, description, seconds, queries...).NoValue(none).
 		OverrideByRegexp(".*", []property{{Id: "noValue", Value: ""}}).
 		ScaleDistribution(common.NewScaleDistributionConfigBuilder().Type(common.ScaleDistributionLog).Log(10))
 }
 
-// lines are not filled, as more than a few would hide one another. Ratios have all of 0 to 100 %, also where all is 0.
-func lines(title, description, unit string, queries ...query) *timeseries.PanelBuilder {
+// linePanel are not filled, as more than a few would hide one another. Ratios have all of 0 to 100 %, also where all is 0.
+func linePanel(title, description, unit string, queries ...query) *timeseries.PanelBuilder {
 	p := timeseries.NewPanelBuilder().
 		Title(title).Description(description).Unit(unit).
-		Datasource(source()).Targets(lettered(queries)).
+		Datasource(source()).Targets(withRefIDs(queries)).
 		Span(8).Height(8).
 		DrawStyle(common.GraphDrawStyleLine).
 		LineWidth(1).FillOpacity(0).
@@ -83,7 +83,7 @@ func stacked() *common.StackingConfigBuilder {
 func statPanel(title, description, unit, none string, queries ...query) *stat.PanelBuilder {
 	return stat.NewPanelBuilder().
 		Title(title).Description(description).Unit(unit).
-		Datasource(source()).Targets(lettered(queries)).
+		Datasource(source()).Targets(withRefIDs(queries)).
 		Span(4).Height(4).
 		Mappings([]dashboard.ValueMapping{absent(none)}).
 		GraphMode(common.BigValueGraphModeNone).
@@ -96,7 +96,7 @@ func statPanel(title, description, unit, none string, queries ...query) *stat.Pa
 func stateTimeline(title, description string, mappings []dashboard.ValueMapping, queries ...query) *statetimeline.PanelBuilder {
 	return statetimeline.NewPanelBuilder().
 		Title(title).Description(description).Mappings(mappings).
-		Datasource(source()).Targets(lettered(queries)).
+		Datasource(source()).Targets(withRefIDs(queries)).
 		Span(24).Height(8).
 		ShowValue(common.VisibilityModeNever).
 		ColorScheme(dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdFixed).FixedColor("transparent")).

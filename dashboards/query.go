@@ -41,8 +41,8 @@ func asRows(expr string) query {
 	return q
 }
 
-// lettered gives the queries of one panel their names: A, B, C.
-func lettered(queries []query) []cog.Builder[variants.Dataquery] {
+// withRefIDs gives the queries of one panel their names: A, B, C.
+func withRefIDs(queries []query) []cog.Builder[variants.Dataquery] {
 	out := make([]cog.Builder[variants.Dataquery], len(queries))
 	for i, q := range queries {
 		out[i] = q.RefId(letter(i))

@@ -46,7 +46,7 @@ func rowsOf(title, description string, columns ...column) *table.PanelBuilder {
 		columns[i].field = "Value"
 	}
 	// Other fields go before rows meet: two queries never agree about __name__, and no row would be whole.
-	filtered, organized := arranged(columns)
+	filtered, organized := columnTransformations(columns)
 	steps := []dashboard.DataTransformerConfig{filtered, {Id: "merge", Options: map[string]any{}}, organized}
 	if len(queries) == 1 {
 		steps = []dashboard.DataTransformerConfig{filtered, organized}
@@ -64,7 +64,7 @@ func rowsOf(title, description string, columns ...column) *table.PanelBuilder {
 func tablePanel(title, description string, queries ...query) *table.PanelBuilder {
 	return table.NewPanelBuilder().
 		Title(title).Description(description).
-		Datasource(source()).Targets(lettered(queries)).
+		Datasource(source()).Targets(withRefIDs(queries)).
 		Span(24).Height(8).
 		MinWidth(60). // Grafana's own minimum of 150 pixels would cut the last columns off
 		// The words are for a table without rows. Grafana would also write them into every empty cell.
@@ -73,8 +73,8 @@ func tablePanel(title, description string, queries ...query) *table.PanelBuilder
 		ShowHeader(true)
 }
 
-// arranged are the transformations that leave every other field out, and order and name the columns.
-func arranged(columns []column) (filtered, organized dashboard.DataTransformerConfig) {
+// columnTransformations are the transformations that leave every other field out, and order and name the columns.
+func columnTransformations(columns []column) (filtered, organized dashboard.DataTransformerConfig) {
 	var keep []string
 	order, names, excluded := map[string]int{}, map[string]string{}, map[string]bool{}
 	for i, c := range columns {
@@ -109,11 +109,11 @@ func matrix(rowField, columnField, valueField string) []dashboard.DataTransforme
 	}
 }
 
-// descending sorts a table by one column, the largest first; ascending the smallest.
-func descending(column string) []cog.Builder[common.TableSortByFieldState] {
+// sortDescending sorts a table by one column, the largest first; ascending the smallest.
+func sortDescending(column string) []cog.Builder[common.TableSortByFieldState] {
 	return []cog.Builder[common.TableSortByFieldState]{common.NewTableSortByFieldStateBuilder().DisplayName(column).Desc(true)}
 }
 
-func ascending(column string) []cog.Builder[common.TableSortByFieldState] {
+func sortAscending(column string) []cog.Builder[common.TableSortByFieldState] {
 	return []cog.Builder[common.TableSortByFieldState]{common.NewTableSortByFieldStateBuilder().DisplayName(column).Desc(false)}
 }

@@ -17,8 +17,8 @@ func datasourceVariable() *dashboard.DatasourceVariableBuilder {
 	return dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus")
 }
 
-// one is a variable of a single value, the first of the query's until the user chooses.
-func one(name, label, query string) *dashboard.QueryVariableBuilder {
+// singleVariable is a variable of a single value, the first of the query's until the user chooses.
+func singleVariable(name, label, query string) *dashboard.QueryVariableBuilder {
 	return dashboard.NewQueryVariableBuilder(name).
 		Label(label).
 		Datasource(source()).
@@ -29,16 +29,16 @@ func one(name, label, query string) *dashboard.QueryVariableBuilder {
 		Sort(dashboard.VariableSortNumericalAsc)
 }
 
-// several is a variable of any number of values, the first of the query's until the user chooses. There is no All: Grafana
+// multiVariable is a variable of any number of values, the first of the query's until the user chooses. There is no All: Grafana
 // would begin with that, and a mean of strangers tells nothing.
-func several(name, label, query string) *dashboard.QueryVariableBuilder {
-	return one(name, label, query).Multi(true)
+func multiVariable(name, label, query string) *dashboard.QueryVariableBuilder {
+	return singleVariable(name, label, query).Multi(true)
 }
 
-// many is a variable of any number of values, all until the user chooses.
+// allVariable is a variable of any number of values, all until the user chooses.
 // All is ".*", as a list of all values would match nothing while it is empty.
-func many(name, label, query string) *dashboard.QueryVariableBuilder {
-	return one(name, label, query).
+func allVariable(name, label, query string) *dashboard.QueryVariableBuilder {
+	return singleVariable(name, label, query).
 		Multi(true).
 		IncludeAll(true).
 		AllValue(".*").
@@ -55,19 +55,19 @@ func hidden(v *dashboard.QueryVariableBuilder) variable {
 }
 
 func jobVariable() *dashboard.QueryVariableBuilder {
-	return many("job", "Job", `label_values(accelerator_exporter_build_info, job)`)
+	return allVariable("job", "Job", `label_values(accelerator_exporter_build_info, job)`)
 }
 
 func instanceVariable() *dashboard.QueryVariableBuilder {
-	return many("instance", "Host", `label_values(accelerator_exporter_build_info{job=~"$job"}, instance)`)
+	return allVariable("instance", "Host", `label_values(accelerator_exporter_build_info{job=~"$job"}, instance)`)
 }
 
-// found are the instances that an expression finds. "All" are just these: a list, and no pattern.
-func found(name, label, expr string) *dashboard.QueryVariableBuilder {
-	return many(name, label, `query_result(`+expr+`)`).AllValue("").Regex(`/instance="([^"]*)"/`)
+// instancesVariable are the instances that an expression finds. "All" are just these: a list, and no pattern.
+func instancesVariable(name, label, expr string) *dashboard.QueryVariableBuilder {
+	return allVariable(name, label, `query_result(`+expr+`)`).AllValue("").Regex(`/instance="([^"]*)"/`)
 }
 
-func serverVariable(expr string) variable { return hidden(found("server", "vLLM", expr)) }
+func serverVariable(expr string) variable { return hidden(instancesVariable("server", "vLLM", expr)) }
 
 // windowVariable is the time over which rates of sparse events such as probes are taken.
 func windowVariable() variable {

@@ -29,7 +29,7 @@ const (
 	// Of n random arrivals the rate is right within 2/√n (95 %); near the edge latencies change twice as much.
 	arrivalNoise = 2
 	sensitivity  = 2
-	beside       = 1.3 // times a rate
+	similarRate  = 1.3 // times a rate
 )
 
 // Result is how much load the server carries within its objectives, from the steps of a run that searched for it.
@@ -194,7 +194,7 @@ func enoughRequests(precision float64) float64 {
 // Judgement is what one step says of its level.
 type Judgement struct {
 	Verdict Verdict
-	Why     string // a void step says nothing, or a stationary state is missed: a clause
+	Why     string // why the step is void, too short or never steady, in a clause; else empty
 	// Longer is true where the step was too short to tell: it has no say, and is run again.
 	Longer bool
 }
@@ -205,7 +205,7 @@ func Judge(s *result.Step, search *runlog.Capacity) Judgement {
 	isRandom := s.Rate > 0 && s.Arrival != runlog.ArrivalConstant
 	hasFew := isRandom && float64(s.Account.Attempted) < enoughRequests(search.Precision)
 	isShort := hasFew && s.Whole.Window.Duration() < mostTime
-	grows := search.Grows && (answers(s) < mostAnswers || isShort)
+	grows := search.Grows && (lengthInP90s(s) < mostAnswers || isShort)
 	noise := 0.0 // of the load, as a share of it
 	if s.Steady != nil && isRandom {
 		noise = arrivalNoise / math.Sqrt(float64(max(1, s.Steady.Account.Attempted)))
@@ -240,7 +240,7 @@ func Judge(s *result.Step, search *runlog.Capacity) Judgement {
 		return Judgement{Why: clientWas + s.Short}
 	case unknown != "":
 		return Judgement{Why: unknown}
-	case isClose, grows && s.Rate > 0 && answers(s) < leastAnswers:
+	case isClose, grows && s.Rate > 0 && lengthInP90s(s) < leastAnswers:
 		return Judgement{Why: "too short to tell", Longer: true}
 	}
 	return Judgement{Verdict: Met}
@@ -256,8 +256,8 @@ func isNear(o result.ObjectiveResult, noise, precision float64) bool {
 	return !isPrecise && math.Abs(float64(o.Value)-o.Limit) <= off
 }
 
-// answers are how many times the p90 of E2E a step lasted, 0 where there is none.
-func answers(s *result.Step) float64 {
+// lengthInP90s is how many times the p90 of E2E a step lasted, 0 where there is none.
+func lengthInP90s(s *result.Step) float64 {
 	if p90, ok := s.Whole.Of(result.E2E).At(90); ok && p90.Value > 0 {
 		return s.Whole.Window.Duration().Seconds() / p90.Value
 	}
@@ -287,7 +287,7 @@ func nextStep(most runlog.Step, level float64, search *runlog.Capacity, done []r
 	for i := range done {
 		last := &done[i]
 		requests := float64(last.Requests)
-		if last.Rate < beside*level && level < beside*last.Rate { // as long as the rates that it is held against
+		if last.Rate < similarRate*level && level < similarRate*last.Rate { // as long as the rates that it is held against
 			least = max(least, requests)
 		}
 		if last.Concurrency != s.Concurrency || last.Rate != s.Rate {

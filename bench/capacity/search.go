@@ -62,12 +62,12 @@ type Level struct {
 
 // next is the level to run after tried, and whether there is one.
 func next(c *runlog.Capacity, tried []Trial) (level float64, more bool) {
-	levels := levelsOf(tried, c.Repeat)
+	levels := groupByLevel(tried, c.Repeat)
 	again := func(l Level) bool { return l.Verdict == Void && len(l.Steps) < maxVoid }
 	if i := slices.IndexFunc(levels, again); i >= 0 {
 		return float64(levels[i].Level), true
 	}
-	lower, upper := edge(levels)
+	lower, upper := bracket(levels)
 	switch {
 	case upper == nil && len(levels) == 0:
 		return c.From, true
@@ -87,8 +87,8 @@ func next(c *runlog.Capacity, tried []Trial) (level float64, more bool) {
 
 // newResult is what tried says, by the same rules whoever ran it.
 func newResult(c *runlog.Capacity, tried []Trial) *Result {
-	a := &Result{Search: c, Variable: c.Variable, Levels: levelsOf(tried, c.Repeat)}
-	lower, upper := edge(a.Levels)
+	a := &Result{Search: c, Variable: c.Variable, Levels: groupByLevel(tried, c.Repeat)}
+	lower, upper := bracket(a.Levels)
 	if lower != nil {
 		a.Value = lower.Level
 	}
@@ -118,8 +118,8 @@ func newResult(c *runlog.Capacity, tried []Trial) *Result {
 	return a
 }
 
-// levelsOf are those that were tried, ascending, by the majority of up to repeat runs each: a tie misses.
-func levelsOf(tried []Trial, repeat int) []Level {
+// groupByLevel returns the levels that were tried, ascending, judged by the majority of up to repeat runs each: a tie misses.
+func groupByLevel(tried []Trial, repeat int) []Level {
 	tried = slices.Clone(tried)
 	slices.SortStableFunc(tried, func(a, b Trial) int { return cmp.Compare(a.Level, b.Level) })
 	var all []Level
@@ -147,9 +147,9 @@ func levelsOf(tried []Trial, repeat int) []Level {
 	return all
 }
 
-// edge is between which levels the answer lies: upper is the least that missed, or that could not be judged above one
+// bracket returns the levels between which the answer lies: upper is the least that missed, or that could not be judged above one
 // that met; lower is the most below it that met. Each is nil for none.
-func edge(levels []Level) (lower, upper *Level) {
+func bracket(levels []Level) (lower, upper *Level) {
 	for i := range levels {
 		switch l := &levels[i]; {
 		case l.Verdict == Met:

@@ -75,7 +75,7 @@ type Verdict struct {
 // All sides together find a difference where there is none with probability alpha at most:
 // Holm, A Simple Sequentially Rejective Multiple Test Procedure, 1979.
 func judge(base []float64, others [][]float64, c show.Column) []Verdict {
-	// A side that could not be found if it were alone takes nothing from the others.
+	// A side with too few runs even for a test of its own does not count in the adjustment.
 	family := slices.DeleteFunc(slices.Clone(others), func(side []float64) bool { return criticalRank(len(base), len(side), alpha) < 0 })
 	verdicts := make([]Verdict, len(others))
 	var tested []*Verdict

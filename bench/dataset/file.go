@@ -252,9 +252,9 @@ func (s *fileSource) tokens(ctx context.Context, text string) (n int, counted bo
 	return n, counted
 }
 
-// finish puts the words of the step and the pass before a prompt, and says what others may share with it, one start for
-// each message: of conversations the system prompt, of prompts sent verbatim everything. There is none, and it is
-// counted, where the server does not say how long they are.
+// finish puts the words of the step and the pass before a prompt, and sets the starts that others may share with it,
+// one for each message: of a conversation up to its first turn, of a prompt sent verbatim all of it. Where the server
+// does not count their tokens there are none, and the prompt is counted as SharedUnknown.
 func (s *fileSource) finish(ctx context.Context, p *Prompt) {
 	words := salt(s.cfg.Step, s.pass)
 	if s.cfg.Verbatim {

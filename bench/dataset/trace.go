@@ -89,7 +89,7 @@ func parseTimestamp(text string) (float64, error) {
 			return float64(at.UnixMicro()) / 1e6, nil
 		}
 	}
-	return 0, fmt.Errorf("a timestamp of %.40q", text)
+	return 0, fmt.Errorf("%.40q is no timestamp", text)
 }
 
 func parseTokens(name, text string) (int, error) {

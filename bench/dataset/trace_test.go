@@ -193,7 +193,7 @@ func TestUnreadableTraces(t *testing.T) {
 		"nothing":                      {"", "of its 0 records none is of a request that succeeded", 0},
 		"failures only":                {columns + "1,2,0\n", "of its 1 records none is of a request that succeeded", 0},
 		"a cell too few":               {columns + "1,2,3\n2,3\n", "record 2: record on line 3: wrong number of fields", 1},
-		"no date":                      {columns + "today,2,3\n", `record 1: a timestamp of "today"`, 0},
+		"no date":                      {columns + "today,2,3\n", `record 1: "today" is no timestamp`, 0},
 		"no number":                    {columns + "1,many,3\n", `record 1: an input length of "many" tokens`, 0},
 		"an id of a word":              {`{"timestamp":1,"input_length":9,"output_length":1,"hash_ids":["x"]}`, "record 1: json: cannot unmarshal string", 0},
 		"too long":                     {columns + "1,2,1e9\n", `record 1: an output length of "1e9" tokens`, 0},

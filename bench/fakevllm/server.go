@@ -61,7 +61,7 @@ func New(cfg Config) (*Server, error) {
 	c := cfg.withDefaults()
 	counts, times := min(c.MaxNumSeqs, c.MeanOutputTokens, c.BlockSize), min(c.StepBase, c.StepPerSequence, c.BackgroundPeriod)
 	if counts < 1 || c.CacheBlocks < 0 || times <= 0 || !(c.Speed > 0) || !(c.PrefillTokensPerSecond > 0) || c.BackgroundUsers < 0 {
-		return nil, fmt.Errorf("configuring the stand-in server: all settings must be above 0: %+v", c)
+		return nil, fmt.Errorf("configuring the stand-in server: settings must be above 0, cache blocks and background users 0 or more: %+v", c)
 	}
 	s := &Server{engine: newEngine(c), mux: http.NewServeMux()}
 	for _, prefix := range []string{"", "/fault/{fault}"} {

@@ -84,8 +84,8 @@ func gapSeed(seed uint64, step int) uint64 {
 	return binary.BigEndian.Uint64(h[:])
 }
 
-// instant maps seconds at the full rate to those of a rate that rises in a line from 0 to the full one over ramp
-// seconds: half as many requests are due in them.
+// instant returns when a request is due that would be due after seconds at the full rate: the rate rises linearly from
+// 0 over ramp seconds, in which half as many requests are due.
 func instant(seconds, ramp float64) time.Duration {
 	if seconds < ramp/2 {
 		seconds = math.Sqrt(2 * ramp * seconds)

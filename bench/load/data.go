@@ -22,12 +22,12 @@ const (
 // prepareDataset reads the file and takes a first prompt, so that what cannot serve ends the run before a step.
 func (s *Session) prepareDataset(ctx context.Context) error {
 	d, run := &s.cfg.Dataset, &s.cfg.Run
-	d.Tokenizer = once(func(ctx context.Context, text string) (int, *openai.Failure) {
+	d.Tokenizer = cached(func(ctx context.Context, text string) (int, *openai.Failure) {
 		ids, failure := s.cfg.Endpoint.Tokenize(ctx, run.Model, text)
 		return len(ids), failure
 	})
 	if d.Kind == dataset.Custom && run.API == openai.Completions && !d.SkipChatTemplate {
-		d.ChatTokens = once(func(ctx context.Context, text string) ([]int32, *openai.Failure) {
+		d.ChatTokens = cached(func(ctx context.Context, text string) ([]int32, *openai.Failure) {
 			return s.cfg.Endpoint.TokenizeChat(ctx, run.Model, []openai.Message{{Role: "user", Content: text}})
 		})
 	}
@@ -73,8 +73,8 @@ func (s *Session) checkLoad(ctx context.Context) (err error) {
 	return s.cfg.Dataset.SplitForCache(cmp.Or(run.BlockSize, usualBlockSize))
 }
 
-// once asks the server for each text once, and for no more once it did not say: it may need its time limit to fail.
-func once[V any](ask func(ctx context.Context, text string) (V, *openai.Failure)) func(ctx context.Context, text string) (V, bool) {
+// cached keeps the answers of ask by text. After a failure it asks no more, as each failure may take the whole timeout.
+func cached[V any](ask func(ctx context.Context, text string) (V, *openai.Failure)) func(ctx context.Context, text string) (V, bool) {
 	known, silent := map[string]V{}, false
 	return func(ctx context.Context, text string) (V, bool) {
 		v, ok := known[text]
@@ -90,8 +90,8 @@ func once[V any](ask func(ctx context.Context, text string) (V, *openai.Failure)
 	}
 }
 
-// countRecords has the server count the recorded texts of a step before it begins, so that it
-// does nothing beside the load. What is left after countTime is counted as it is needed.
+// countRecords has the server count the tokens of a step's recorded texts before the step, so that it
+// counts none during it. Texts that are left after countTime are counted when they are needed.
 func (s *Session) countRecords(ctx context.Context, step runlog.Step) {
 	source, err := dataset.Open(s.dataset(step))
 	if err != nil {

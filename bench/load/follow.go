@@ -85,7 +85,7 @@ func (f *Follower) join(ctx context.Context) error {
 	}
 }
 
-// open is as [Open], with what the leader found out in place of questions to the endpoint.
+// open is like [Open], but takes the leader's survey in place of checks of the endpoint and of the load.
 func (f *Follower) open(ctx context.Context) (err error) {
 	s, found := f.session, f.found
 	found.Run.Command, found.Run.Metadata = s.cfg.Run.Command, s.cfg.Run.Metadata
@@ -120,7 +120,7 @@ func (f *Follower) takeSteps(ctx context.Context) error {
 
 // begin finds out how the leader's clock stands, and waits until all machines are ready.
 func (f *Follower) begin(ctx context.Context, step *runlog.Step, m *Meter, withdraw context.CancelCauseFunc) (*Meter, error) {
-	// As NTP does, by the shortest of ten round trips, of which either way may have taken all.
+	// As in NTP, the shortest of ten round trips gives the offset, and half of it is the uncertainty.
 	for answered := 0; answered < 10; {
 		asked := time.Now()
 		now, err := f.ask(ctx, nil)
@@ -153,12 +153,12 @@ func (f *Follower) begin(ctx context.Context, step *runlog.Step, m *Meter, withd
 // fails where the leader is silent for too long, or does not want this machine.
 func (f *Follower) keepInStep(over <-chan struct{}) error {
 	piece, zip := make([]byte, maxPiece), gzip.NewWriter(nil)
-	for heard, isOver := time.Now(), false; ; {
+	for lastAnswer, isOver := time.Now(), false; ; {
 		unsent, err := f.unsent(piece, zip)
 		if err != nil {
 			return err
 		}
-		asking, cancel := context.WithTimeout(context.Background(), silence-time.Second)
+		asking, cancel := context.WithTimeout(context.Background(), lostAfter-time.Second)
 		now, err := f.ask(asking, unsent)
 		cancel()
 		switch {
@@ -167,10 +167,10 @@ func (f *Follower) keepInStep(over <-chan struct{}) error {
 		case err == nil && isOver && unsent == nil:
 			return nil
 		case err == nil:
-			heard = time.Now()
+			lastAnswer = time.Now()
 			f.take(now)
-		case time.Since(heard) > silence:
-			return fmt.Errorf("the leader has not answered for %s: %w", silence, err)
+		case time.Since(lastAnswer) > lostAfter:
+			return fmt.Errorf("the leader has not answered for %s: %w", lostAfter, err)
 		}
 		pause := time.After(syncPause)
 		select {
@@ -184,7 +184,7 @@ func (f *Follower) keepInStep(over <-chan struct{}) error {
 	}
 }
 
-// unsent returns a compressed piece of the log that the leader has not got, in whole lines, or nil where it has all.
+// unsent returns the next piece of the log for the leader, compressed, in whole lines; nil where none ends in maxPiece.
 func (f *Follower) unsent(piece []byte, zip *gzip.Writer) ([]byte, error) {
 	n, err := f.log.ReadAt(piece, f.Have)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -88,7 +88,7 @@ func (l *Lead) open(s *Session) error {
 			return fmt.Errorf("making the logs of other machines: %w", err)
 		}
 		f.watchdog = time.AfterFunc(l.JoinTimeout, func() { // it reads its prompts first
-			l.update(func() { l.lose(f, fmt.Sprintf("has not been heard of for %s", silence)) })
+			l.update(func() { l.lose(f, "sent no message in time") })
 		})
 	}
 	l.session, l.survey = s, &survey{s.cfg.Run, s.cfg.Dataset, s.modelLength}
@@ -149,7 +149,7 @@ func (l *Lead) begin(ctx context.Context, step *runlog.Step, own *Meter, withdra
 		case isLost && !l.AllowFewer:
 			l.stopAll(runlog.StopVoid)
 		case l.Machines > 1 && ctx.Err() == nil: // else the step shows it
-			step.Started = step.Started.Add(notice)
+			step.Started = step.Started.Add(startDelay)
 			l.BeginsAt = step.Started
 		}
 	})
@@ -185,8 +185,8 @@ func (l *Lead) others() (all runlog.Account) {
 	return all
 }
 
-// end waits until the step has ended on all machines. It changes why it stopped where they say so, and returns their
-// records of it, each machine's behind its run.
+// end waits until the step has ended on all machines. It sets end.Stop where another machine stopped the step, and
+// returns the other machines' records of the step, those of each after its run.
 func (l *Lead) end(ctx context.Context, end *runlog.StepEnd) (records []runlog.Record) {
 	if end.Stop.Early() {
 		l.update(func() { l.stopAll(end.Stop) })
@@ -208,7 +208,7 @@ func (l *Lead) end(ctx context.Context, end *runlog.StepEnd) (records []runlog.R
 // dismiss tells the others that the run has ended, and waits for the ends of their logs.
 func (l *Lead) dismiss() {
 	l.update(func() { l.IsEnded = true })
-	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	l.waitFor(ctx, func(f *follower) bool { return f.isClosed })
 	l.mu.Lock()
@@ -275,8 +275,8 @@ func (l *Lead) join(m message) (f *follower, refusal string) {
 	return f, ""
 }
 
-// sync takes how a machine stands and a piece of its log that continues what is there, and returns how the load stands.
-// Its refusal is why the machine is none of the load's.
+// sync takes a machine's message and the piece of its log, if that continues the copy, and returns the load's state.
+// refusal is why the machine may not take part, empty where it may.
 func (l *Lead) sync(m message, piece []byte) (now state, refusal string, err error) {
 	l.update(func() {
 		var f *follower
@@ -285,7 +285,7 @@ func (l *Lead) sync(m message, piece []byte) (now state, refusal string, err err
 		}
 		f.message = m
 		if m.Identity == nil {
-			f.watchdog.Reset(silence)
+			f.watchdog.Reset(lostAfter)
 		}
 		if m.At == f.have && len(piece) > 0 {
 			if _, err = f.log.Write(piece); err == nil {

@@ -310,7 +310,7 @@ func TestMachinesThatAreLost(t *testing.T) {
 			_, gone := os.Stat(f.ended[3].Folder)
 			got := outcome{
 				Steps: len(r.Steps), Lost: s.Lost, Void: s.Void != nil, Stop: s.Stop, Unknown: a.Unknown > 0, Kept: gone == nil,
-				Sums: a.Attempted == a.Succeeded+a.Canceled+a.Failures()+a.Unknown && !strings.Contains(strings.Join(s.Warnings, "\n"), "missing or counted"), Stopped: f.stopped[3] < at+notice+silence+4*time.Second,
+				Sums: a.Attempted == a.Succeeded+a.Canceled+a.Failures()+a.Unknown && !strings.Contains(strings.Join(s.Warnings, "\n"), "missing or counted"), Stopped: f.stopped[3] < at+startDelay+lostAfter+4*time.Second,
 			}
 			if diff := gocmp.Diff(c.want, got); diff != "" {
 				t.Errorf("%s\n%+v %v\n%v", diff, a, f.errs, s.Warnings)
@@ -357,13 +357,13 @@ func TestALeaderThatDies(t *testing.T) {
 				cut.Store(true)
 			}
 			cancel[0]()
-			time.Sleep(silence + 2*time.Second)
+			time.Sleep(lostAfter + 2*time.Second)
 			f.endpoint.mu.Lock()
 			left = f.endpoint.inFlight
 			f.endpoint.mu.Unlock()
 		})
 		if left > 0 {
-			t.Errorf("%d requests are in flight %s after the leader died", left, silence)
+			t.Errorf("%d requests are in flight %s after the leader died", left, lostAfter)
 		}
 		for rank, err := range f.errs[1:] {
 			if err == nil || !strings.Contains(err.Error(), "the leader has not answered for 5s") {

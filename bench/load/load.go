@@ -311,7 +311,7 @@ func (s *Session) warmUp(ctx context.Context, step runlog.Step) error {
 	return nil
 }
 
-// newStep returns a step that drops its requests.
+// newStep returns a step that keeps no record of its requests. A caller that wants them sets done.
 func (s *Session) newStep(step runlog.Step, meter *Meter) *activeStep {
 	return &activeStep{
 		send: func(ctx context.Context, j job) *openai.Trace {

@@ -33,8 +33,8 @@ func (m *Meter) counters() []*atomic.Int64 {
 }
 
 const (
-	minEnded = 20              // requests that ended, or failed in a row to connect, before that can stop a step early
-	goneTime = 5 * time.Second // in which nothing connects and nothing is received, until a server is gone
+	minEnded = 20              // requests that must have ended, or failed to connect in a row, to stop a step early
+	goneTime = 5 * time.Second // without a connection and without a received byte, after which a server is gone
 )
 
 // keep counts and keeps what has ended, apart from the goroutines that send, so that a slow disk does not delay them at
@@ -82,7 +82,7 @@ func (s *activeStep) count(q *runlog.Request) {
 	}
 }
 
-// tooManyFailed judges the requests of all machines that have ended, of which there must be so many.
+// tooManyFailed reports whether the failure ratio of all machines is above its limit, once least requests have ended.
 func (s *activeStep) tooManyFailed(least int) bool {
 	limit, all := s.step.MaxFailureRatio, s.ended.Account
 	if limit > 0 && s.others != nil {

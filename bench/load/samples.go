@@ -250,7 +250,7 @@ func (p *page) read(ctx context.Context) (all []runlog.Series, err error) {
 	}
 	maps.DeleteFunc(families, func(name string, _ *dto.MetricFamily) bool { return !p.wants(name) && !p.wants(name+"_sum") })
 	if len(families) == 0 {
-		return nil, errors.New("metrics are there, but none that are looked for: is it the right URL?")
+		return nil, errors.New("there are metrics, but none of those expected: is it the right URL?")
 	}
 	samples, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{}, slices.Collect(maps.Values(families))...)
 	if err != nil {

@@ -130,7 +130,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 		handler http.HandlerFunc
 		want    string
 	}{
-		"other metrics": {text("node_load1 1\n"), "none that are looked for: is it the right URL?"},
+		"other metrics": {text("node_load1 1\n"), "none of those expected: is it the right URL?"},
 		"a page":        {text("<html>s3cret</html>\n"), "it is no page of metrics in the text format"},
 		"no such path":  {status(http.StatusNotFound), "HTTP status 404 Not Found"},
 		"no access":     {status(http.StatusUnauthorized), "HTTP status 401 Unauthorized"},

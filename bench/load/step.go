@@ -163,8 +163,8 @@ func (s *activeStep) noteSendingEnded() {
 // readAhead is how many prompts are made ahead, the first before the clock starts: no request is late for want of one.
 const readAhead = 512
 
-// readPrompts reads the prompts of all machines until all requests of the step have one, or to the source's end or that
-// of the sending, and keeps those of this one. It calls ready when all that is read ahead was read, or there is no more.
+// readPrompts reads the prompts of all machines and queues those of this one, until all requests of the step have one,
+// the source ends or the sending ends. It calls ready when readAhead prompts are queued, or there are no more.
 func (s *activeStep) readPrompts(source dataset.Source, ready func()) {
 	defer ready()
 	defer close(s.jobs)
@@ -182,8 +182,8 @@ func (s *activeStep) readPrompts(source dataset.Source, ready func()) {
 			return
 		}
 		j := job{seq: seq, at: due(&p), prompt: p, count: source.Count()}
-		// To one machine after the other, but where a request of a trace continues another, to the same. So the prompts of
-		// all are those of one machine, and which is the last of a trace is not known before.
+		// Requests go to the machines in turn; one that continues another goes to the machine of that one. Together they
+		// send the prompts that one machine would. Which is a machine's last of a trace is not known in advance.
 		owner := seq % machines
 		if machines > 1 && (p.ID != "" || p.After != "") {
 			if known, ok := owners[p.After]; ok && p.After != "" {
@@ -359,7 +359,7 @@ func (s *activeStep) freeSlot() {
 	s.slots.Release(1)
 }
 
-// finish completes the record of a request, by a clock that nobody sets: the log keeps no monotonic reading.
+// finish completes the record of a request. Its instants are by the monotonic clock, which a log cannot hold.
 func (s *activeStep) finish(j job, q *runlog.Request) {
 	q.Step, q.Seq, q.SharedTokens = s.step.Index, j.seq, j.shared
 	q.ExpectedTokens, q.AimedTokens = j.prompt.ExpectedTokens, j.prompt.AimedTokens
@@ -380,7 +380,7 @@ func sleepUntil(ctx context.Context, at time.Time) {
 	}
 }
 
-// clock gives the instants of a log, so that a clock that is set is in none of them.
+// clock gives the instants of a log by the monotonic clock: setting the wall clock changes none of them.
 type clock struct {
 	started time.Time // with a monotonic reading
 	logged  time.Time // the same instant as the log has it: by the leader's clock, where there is one

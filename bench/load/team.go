@@ -10,28 +10,28 @@ import (
 )
 
 const (
-	silence   = 5 * time.Second        // without a word, after which the other side is lost
-	notice    = 2 * time.Second        // of when all machines begin a step
-	farewell  = 10 * time.Second       // for the ends of the logs
-	syncPause = 250 * time.Millisecond // between messages of a machine to its leader
-	maxPiece  = 1 << 20                // bytes of a log in one of them, and so of a line of it
+	lostAfter    = 5 * time.Second        // without a message, after which the other side is lost
+	startDelay   = 2 * time.Second        // from when all machines are ready until the step begins
+	closeTimeout = 10 * time.Second       // to wait for the ends of the logs when the run has ended
+	syncPause    = 250 * time.Millisecond // between messages of a machine to its leader
+	maxPiece     = 4 << 20                // bytes of a log in one message; a longer line cannot be sent
 )
 
-// Identity is what all machines of a load must have alike: digests by names such as "version" and "--num-prompts".
+// Identity is what must be the same on all machines: the version and the command, digests of flags and of the data set.
 type Identity map[string]string
 
-// message is how a machine stands.
+// message is what a machine tells its leader.
 type message struct {
-	ID             string // random: the same machine may join again
+	ID             string // random: tells this process from another of the same rank
 	Rank, Machines int
-	Identity       Identity // until the survey has come
-	Ready          int      // for so many steps
+	Identity       Identity // until it has the survey
+	Ready          int      // how many steps it has been ready for
 	Counts         []int64  // of the present step, see [Meter]
 	Log            []byte   // a compressed piece of the machine's log, in whole lines
-	At             int64    // where it begins
+	At             int64    // the offset of that piece in the log
 }
 
-// state is how the load stands, the answer to each message.
+// state is the leader's answer to each message.
 type state struct {
 	Survey   *survey      // when all have joined, to those who send their identity
 	Now      time.Time    // of the leader, from then on
@@ -80,7 +80,7 @@ func (b *board) wait(ctx context.Context, holds func() bool) error {
 	return nil
 }
 
-// Share says which of the machines that put on one load this is, from 0. The zero value is the only one.
+// Share is this machine's rank, from 0, among the machines of one load. The zero value is a load of one machine.
 type Share struct{ Rank, Machines int }
 
 // machines is how many have a part of a step: no more than it has users, or requests in flight.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// maxLag of a kernel stamp is believed: the wall clock may have been set in between.
+// maxLag is the longest lag behind a kernel stamp that is believed: the wall clock may have been set in between.
 const maxLag = 10 * time.Second
 
 // conn is a connection, below TLS, that tells the exchange it serves when bytes arrive.

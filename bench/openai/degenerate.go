@@ -9,9 +9,9 @@ import (
 
 // Least numbers of non-blank characters by which a text is judged, and the longest cycle.
 const (
-	minSame     = 16
-	minCycled   = 48
-	longestTurn = 8
+	minSame      = 16
+	minCycled    = 48
+	longestCycle = 8
 )
 
 // Degenerate returns what is broken about the text of an answer, whatever its language, and "" for nothing. Blank
@@ -41,7 +41,7 @@ func Degenerate(text string) string {
 	case 10*lost > n:
 		return fmt.Sprintf("U+FFFD makes %d of %d characters", lost, n)
 	}
-	for turn := 2; turn <= longestTurn && n >= minCycled; turn++ {
+	for turn := 2; turn <= longestCycle && n >= minCycled; turn++ {
 		if slices.Equal(all[turn:], all[:n-turn]) {
 			return fmt.Sprintf("%q makes all %d characters", string(all[:turn]), n)
 		}

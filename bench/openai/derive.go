@@ -59,8 +59,8 @@ func E2E(t *Trace) (time.Duration, bool) {
 	return 0, false
 }
 
-// OutputTokens is the number of generated tokens, of a failed request too, and where it comes
-// from: the server's usage, or the number of texts and of chunks without where there is none, or one of 0.
+// OutputTokens is the number of generated tokens, of a failed request too, and its source: the server's
+// usage or, where that is missing or 0, one token for each text and for each chunk without text.
 func OutputTokens(t *Trace) (int, TokenSource) {
 	if t.Usage != nil && t.Usage.CompletionTokens > 0 {
 		return t.Usage.CompletionTokens, TokensUsage

@@ -48,8 +48,8 @@ func newEventReader(r io.Reader) *eventReader {
 	return e
 }
 
-// next returns the next event that has data or is an error. With [io.EOF] or another error comes
-// the event that has begun. Bytes that are no event stream are a [Failure].
+// next returns the next event that has data or is an error. With [io.EOF] or a failed read it also returns
+// the event that had begun. Bytes that are no event stream are a [Failure].
 func (e *eventReader) next() (sseEvent, error) {
 	e.pending = sseEvent{data: e.pending.data[:0]}
 	for e.lines.Scan() {
@@ -116,7 +116,7 @@ type pattern struct {
 	event      event
 }
 
-// parse is parseEvent. Most events of a stream differ from the one before in their text alone, and that is soon seen.
+// parse returns what parseEvent does, but does not parse an event that differs from the one before in its text alone.
 func (p *pattern) parse(data []byte) (event, bool) {
 	end := len(data) - len(p.tail)
 	if len(p.head) > 0 && end > len(p.head) && bytes.HasPrefix(data, p.head) && bytes.HasSuffix(data, p.tail) {

@@ -14,7 +14,7 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/internal/cpulist"
 )
 
-// Binding is how to keep a server on some nodes, as each of what starts servers has it.
+// Binding is how to bind a server to NUMA nodes, for each program that starts servers.
 type Binding struct {
 	Numactl    string `json:"numactl"`    // what to put before the command
 	Systemd    string `json:"systemd"`    // a drop-in of the unit
@@ -44,8 +44,8 @@ func (m *Machine) advise() (nodes []int, remarks []string) {
 	if contains(nodes, m.places()) {
 		return nil, append(remarks, "Nothing is to be gained by a binding for a server on all of them: they are on every node.")
 	}
-	return nodes, append(remarks, "Where what the server takes does not fit into the free memory of "+nodeNames(nodes)+
-		", --membind has it killed; numactl --preferred only prefers a node.")
+	return nodes, append(remarks, "If the server needs more memory than is free on "+nodeNames(nodes)+
+		", it is killed under --membind; numactl --preferred only prefers a node.")
 }
 
 func (m *Machine) binding(nodes []int) *Binding {

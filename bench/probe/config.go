@@ -255,8 +255,8 @@ func (s *Spec) UnmarshalYAML(unmarshal func(any) error) error {
 var quotedInYAML = regexp.MustCompile("(?s)`.*`|\".*\"|'.*'")
 
 // yamlError is an error of the YAML library, a line for each mistake, without the values
-// that it quotes and the types of this program. What judges itself as it is read, such as a duration, knows neither
-// field nor line: it is looked for among the probes.
+// that it quotes and the types of this program. The error of a type that unmarshals itself, such as a duration, has
+// neither field nor line, so each field of the probes is decoded alone to find it.
 func yamlError(path string, err error, probes []yaml.Node) error {
 	var texts []string
 	if typed, ok := errors.AsType[*yaml.TypeError](err); ok {

@@ -172,7 +172,7 @@ func Once(ctx context.Context, t Target) Single {
 	return Single{Outcome: newOutcome(t, trace), Trace: trace, Missed: t.missed(trace)}
 }
 
-// readAnswerChecks reads what a target's answers are to be, and the members of its requests, which that depends on.
+// readAnswerChecks reads expect, expect_same and extra_body of s. expect_same also adds members to the requests.
 func (t *Target) readAnswerChecks(s *Spec, refuse func(bad bool, format string, args ...any)) {
 	if s.Expect != "" {
 		var err error
@@ -205,7 +205,7 @@ func (t Target) send(ctx context.Context, c client, r openai.Request) *openai.Tr
 		why = openai.Degenerate(answer)
 	}
 	if t.expect != nil && !t.expect.MatchString(answer) {
-		why = fmt.Sprintf("expect is not found in a text of %d bytes", len(answer))
+		why = fmt.Sprintf("a text of %d bytes does not match expect", len(answer))
 	}
 	if why != "" {
 		trace.Failure = &openai.Failure{Reason: openai.ReasonDegenerate, Status: trace.Status, Detail: why}

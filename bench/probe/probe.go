@@ -134,7 +134,7 @@ type Status struct {
 	Last, LastSuccess Outcome // zero before there was one
 	State             State
 	Since             time.Time // of State
-	Detail            string    // what State rests on, in a clause
+	Detail            string    // why the target is in State, in a clause
 }
 
 // Statuses returns the state of every target, by name.
@@ -268,7 +268,7 @@ func (l *loop) probe(ctx context.Context, planned time.Time) {
 		case answer:
 		default:
 			l.metrics.answerChanges.WithLabelValues(l.target.Name, l.label).Inc()
-			level.Warn(l.logger).Log("msg", "another answer than the first", "request_id", trace.RequestID)
+			level.Warn(l.logger).Log("msg", "answer differs from the first one", "request_id", trace.RequestID)
 		}
 	}
 	o := newOutcome(l.target, trace)

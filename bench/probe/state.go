@@ -16,7 +16,7 @@ const (
 	StateOK      State = "ok"
 	StateBusy    State = "busy"    // no first token in time, while the server makes tokens
 	StateStalled State = "stalled" // no first token in time, and the server makes no token
-	StateFailing State = "failing" // so many failures in a row
+	StateFailing State = "failing" // unhealthy_after failures in a row, or one of a stalled target
 	StateUnknown State = "unknown" // none of these so far
 )
 
@@ -86,7 +86,7 @@ func (v *verdict) looked(now look) {
 	v.last = now
 }
 
-// detail is what the state rests on, in a clause.
+// detail returns why the target is in its state, in a clause.
 func (v *verdict) detail(now time.Time, last, lastSuccess Outcome) string {
 	load := fmt.Sprintf("%.0f running", v.last.running)
 	if v.last.waiting > 0 {

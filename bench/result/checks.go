@@ -71,8 +71,8 @@ type Trend struct {
 	PlusMinus float64 `json:"plus_minus"`
 	// Clear is true where the change is beyond chance, and more than 5 % in a window of a minute or more.
 	Clear bool `json:"clear"`
-	// Start is how far the mean of the first fifth is off that of the second half, as a share of it; not known
-	// where it is not, beyond chance, and but of E2E.
+	// Start is how far the mean of the first fifth is off that of the second half, as a share of it. It is known of
+	// E2E only, and only where it is beyond chance and more than 20 %.
 	Start Value `json:"start,omitzero"`
 }
 
@@ -190,7 +190,7 @@ func (d *stepData) addChecks(whole, window span) {
 // were asked for: by the Kolmogorov-Smirnov distance and how probable one as large is.
 func (d *stepData) arrivals(w span) (p, distance Value) {
 	s, sent := &d.Step, sentIn(w, d.units)
-	// Gaps of several machines no longer are, unless they share one process.
+	// The gaps of several machines together are gamma-distributed only where they split one arrival process.
 	isGamma := s.Arrival == runlog.ArrivalGamma && (len(d.parts) == 1 || d.parts[0].run.Machines > 0)
 	if s.Arrival != runlog.ArrivalPoisson && !isGamma || len(sent) <= minSteadyRequests {
 		return Unknown(), Unknown()
@@ -340,7 +340,7 @@ func (d *stepData) clientLimit() (limit, remedy string) {
 	case d.localFailures > 0:
 		return fmt.Sprintf("%d requests failed for want of ports or memory for connections", d.localFailures), "Use more machines"
 	case d.Checks.KernelClock < minKernelClock && tooLong(lag, d.Whole.median(ITL)):
-		return fmt.Sprintf("it read what had arrived %.1f ms late on the mean, and took its own time for that of the arrival", 1000*lag), moreCores
+		return fmt.Sprintf("it read what had arrived %.1f ms late on the mean, and had no stamps of the kernel to correct that", 1000*lag), moreCores
 	case d.Arrival != runlog.ArrivalClosed && isLate:
 		return fmt.Sprintf("it sent requests %.1f ms late on the mean", 1000*late), moreCores
 	}

@@ -107,9 +107,9 @@ func (a *reading) take(rec runlog.Record) error {
 			case other.ID == run.ID:
 				return errors.New("the same run was read before: give it once")
 			case other.Machines != run.Machines || other.Machines > 0 && other.Rank == run.Rank:
-				return fmt.Errorf("it is machine %d of %d, and that of %s is %d of %d: %s", run.Rank, run.Machines, other.Host, other.Rank, other.Machines, advice)
+				return fmt.Errorf("it is machine %d of %d, but the log of %s is %d of %d: %s", run.Rank, run.Machines, other.Host, other.Rank, other.Machines, advice)
 			case other.Side != run.Side || other.Model != run.Model || other.URL != run.URL || other.API != run.API:
-				return fmt.Errorf("it is of %s, and that of %s of %s: %s", endpointText(run), other.Host, endpointText(&other), advice)
+				return fmt.Errorf("it is of %s, but the log of %s is of %s: %s", endpointText(run), other.Host, endpointText(&other), advice)
 			}
 		}
 		a.report.Runs, a.last = append(a.report.Runs, *rec.Run), nil

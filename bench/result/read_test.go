@@ -16,7 +16,7 @@ func TestLogsThatAreNotOneLoad(t *testing.T) {
 		want   string
 	}{
 		"same run": {func(r *runlog.Run, _ *runlog.Step) { r.ID = "id of a" }, "the same run was read before: give it once"},
-		"model":    {func(r *runlog.Run, _ *runlog.Step) { r.Model = "llama" }, "it is of llama at http://server:8000, API chat, and that of a of qwen2.5 at http://server:8000, API chat: give"},
+		"model":    {func(r *runlog.Run, _ *runlog.Step) { r.Model = "llama" }, "it is of llama at http://server:8000, API chat, but the log of a is of qwen2.5 at http://server:8000, API chat: give"},
 		"API":      {func(r *runlog.Run, _ *runlog.Step) { r.API = openai.Completions }, "it is of qwen2.5 at http://server:8000, API completions, and that"},
 		"server":   {func(r *runlog.Run, _ *runlog.Step) { r.URL = "http://other" }, "it is of qwen2.5 at http://other, API chat"},
 		"side":     {func(r *runlog.Run, _ *runlog.Step) { r.Side = "B" }, "API chat, side B, and that"},

@@ -20,8 +20,8 @@ const slowFailure = time.Second
 type request struct {
 	unit
 	turn int // of its conversation, from 1; 0 of none
-	// Samples, in nanoseconds: what [openai.TTFT] and the others say, not known where there is none, and below 0 what the
-	// request waited that ended before it was there. setup is of a new connection.
+	// Samples in nanoseconds, as [openai.TTFT] and the others define them; not known where there is none. Below 0 is the
+	// time that a request waited which ended before it had the sample. setup is of a new connection.
 	ttft, firstAnswer, tpot, e2e, setup, meanITL Value
 	lag                                          Value // of its latest read; not known without the kernel's stamps
 	prompt, output                               int   // tokens; 0 where nothing tells
@@ -169,7 +169,7 @@ type unit struct {
 	answered        bool // it succeeded, or ended because it took too long
 }
 
-// arrival is when it would have been sent, had it not had to wait for its turn.
+// arrival is when it would have been sent without its wait under a bound on concurrency.
 func (u unit) arrival() int64 { return u.start - u.queued }
 
 func (u unit) late() int64 { return max(0, u.start-u.due) }

@@ -62,9 +62,9 @@ func (d *stepData) steadyWindow() (w span, why string) {
 	return w, ""
 }
 
-// openWindow is the steady part of an open loop, until the last request was sent: not before one p90 of E2E has passed
-// since the ramp, and from where the mean of requests in flight has the least standard error (MSER, White 1997), if it
-// was another before. There is none where that is in the second half, or where they grow. A trace need not be steady.
+// openWindow returns the steady part of an open loop, up to the last request sent. It begins one p90 of E2E after the
+// ramp. If the mean of requests in flight was another at first, it begins where that mean has the least standard error
+// (MSER, White 1997), in the first half. There is none where requests in flight grow. A trace need not be steady.
 func (d *stepData) openWindow(last int64) (w span, why string) {
 	var took []Value // in flight, by requests or conversations that were not refused at once
 	for _, u := range d.units {

@@ -145,7 +145,7 @@ func (d *stepData) report(opts Options) Step {
 	judged := s.SteadyOrWhole()
 	if opts.isSearch {
 		s.Objectives = objectiveResults(opts.objectives, judged, &judged.Account)
-	} else { // nobody waits for the steady part of failures
+	} else { // failures are judged over the whole step
 		s.SLO = objectiveResults(opts.objectives, judged, &s.Whole.Account)
 		s.Objectives = s.SLO
 	}
@@ -225,7 +225,7 @@ func (d *stepData) figures(w span, opts Options) Figures {
 // tokensIn are the output tokens of successful requests as they came inside of a window, and the most in one second
 // of it: each chunk brought the same share of its answer's. Tokens of an answer without text count at its end.
 func (d *stepData) tokensIn(w span) (all, peak float64) {
-	seconds := map[int64]*float64{} // few of a window that a clock set during the run made long
+	seconds := map[int64]*float64{} // sparse: a clock set during the run can make the window very long
 	last, sum := int64(-1), new(float64)
 	count := func(at int64, tokens float64) {
 		if w.holds(at) {

@@ -119,7 +119,7 @@ func TestWarnings(t *testing.T) {
 		},
 		"user clock, read late": {
 			change: each(func(_ int, t *openai.Trace) { t.Clock, t.Lag = openai.ClockUser, openai.Lag{Reads: 1, Sum: 45123456} }),
-			want:   []string{"The load generator was the limit: it read what had arrived 45.1 ms late on the mean, and took its own time for that of the arrival. Give it more cores, or use more machines."},
+			want:   []string{"The load generator was the limit: it read what had arrived 45.1 ms late on the mean, and had no stamps of the kernel to correct that. Give it more cores, or use more machines."},
 		},
 		"kernel clock, read late": {
 			change: each(func(_ int, t *openai.Trace) { t.Lag = openai.Lag{Reads: 2, Sum: 45123456} }),

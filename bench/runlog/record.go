@@ -71,7 +71,7 @@ type Run struct {
 	Side       string   `json:"side,omitempty"`
 	Server     *Server  `json:"server,omitempty"`
 	Steps      []string `json:"steps,omitempty"` // the names of all that were planned, see [Label]
-	GOMAXPROCS int      `json:"gomaxprocs"`      // cores that the load generator used
+	GOMAXPROCS int      `json:"gomaxprocs"`      // cores that the load generator could use
 	// Rank and Machines say which of the machines of one load this is, from 0; 0 and 0 of a load of one. All of them have
 	// the whole load's steps. AllowFewer is true where those that are left go on when one is lost.
 	Rank       int  `json:"rank,omitempty"`
@@ -183,7 +183,7 @@ type Stop string
 const (
 	StopRequests     Stop = "requests"      // all requests were sent
 	StopDuration     Stop = "duration"      // the time was up
-	StopDataset      Stop = "dataset"       // a replay came to its end, or the dataset failed
+	StopDataset      Stop = "dataset"       // a trace or file came to its end, or the dataset failed
 	StopFailureRatio Stop = "failure_ratio" // too many requests failed
 	StopInterrupted  Stop = "interrupted"   // the user withdrew the run
 	StopUnreachable  Stop = "unreachable"   // none of the last requests came as far as the server
@@ -272,7 +272,7 @@ type DatasetCount struct {
 	TooLong   int `json:"too_long,omitempty"`
 	Skipped   int `json:"skipped,omitempty"`   // right but not wanted, such as too short
 	Estimated int `json:"estimated,omitempty"` // prompts whose answer's length was estimated from a text
-	// SharedUnknown are prompts that may have begun as ones sent before, by how many tokens nobody counted.
+	// SharedUnknown are prompts that may share a start with earlier ones, whose tokens the server did not count.
 	SharedUnknown int  `json:"shared_unknown,omitempty"`
 	Cut           bool `json:"cut,omitempty"` // a trace goes on behind the last prompt that was asked for
 }

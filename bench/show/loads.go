@@ -31,7 +31,7 @@ func overLoad(r *result.Report) charts {
 	}
 	percentiles := tablePercentiles(r.Percentiles)
 	for _, m := range result.Main() {
-		c := chart{Title: m.Name + " (ms)", Limits: limits(r, string(m.Key), Milliseconds), Mark: carried(r)}
+		c := chart{Title: m.Name + " (ms)", Limits: limits(r, string(m.Key), Milliseconds), Mark: answerMark(r)}
 		for _, p := range percentiles {
 			column := Pick(measureColumns(m, percentiles), string(m.Key)+"_"+percentileName(p))[0]
 			c.Lines = append(c.Lines, column.line(steps, (*result.Step).SteadyOrWhole, all.X))
@@ -41,8 +41,8 @@ func overLoad(r *result.Report) charts {
 	return all
 }
 
-// carried is the load that a search ended on, nil where there is none.
-func carried(r *result.Report) *mark {
+// answerMark is the load that a search ended on, nil where there is none.
+func answerMark(r *result.Report) *mark {
 	c := capacity.FromReport(r)
 	if c == nil || c.Value == 0 {
 		return nil

@@ -113,8 +113,8 @@ func thinned(all []result.Point, most int) ([]result.Point, string) {
 		len(kept), len(all), length)
 }
 
-// notable are of each run of so many the first of each outcome, the one sent latest and the slowest, so that no kind of
-// failure and no stall is lost.
+// notable returns of each length points in a row the first of each outcome, the one sent latest and the slowest by TTFT
+// and by end, so that no kind of failure and no stall is lost.
 func notable(all []result.Point, length int) []result.Point {
 	var kept []result.Point
 	for run := range slices.Chunk(all, length) {

@@ -116,9 +116,9 @@ func (s *compareFlags) compare(sides []compare.Side, notes []string, folder stri
 	worse, undecided := c.Check(s.gates)
 	switch {
 	case len(worse) > 0:
-		return exitMissed, fmt.Errorf("worse than it may be: %s", strings.Join(worse, "; "))
+		return exitMissed, fmt.Errorf("worse than --fail-on allows: %s", strings.Join(worse, "; "))
 	case len(undecided) > 0:
-		return exitUndecided, fmt.Errorf("it cannot be told whether a figure is worse than it may be: %s", strings.Join(undecided, "; "))
+		return exitUndecided, fmt.Errorf("cannot say whether a figure is worse than --fail-on allows: %s", strings.Join(undecided, "; "))
 	}
 	return exitMeasured, nil
 }

@@ -34,7 +34,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() {
 		stop() // a second signal ends the program at once
-		fmt.Fprintln(os.Stderr, "\naccelbench: stopping, with a report of what there is; once more ends at once, with the traces kept")
+		fmt.Fprintln(os.Stderr, "\naccelbench: stopping, then reporting what was measured; interrupt again to exit at once and keep only the traces")
 	})
 	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
 }
@@ -89,7 +89,7 @@ func usage(err error) error { return usageError{err} }
 func newProgram(args []string, stdout, stderr io.Writer) *program {
 	app := kingpin.New("accelbench", "Load tests for language model servers with the OpenAI API. Exit codes: 0 measured, "+
 		"1 nothing could be measured, 2 wrong command line, 130 interrupted, 3 too many requests failed, or the server went away or did not "+
-		"start, 4 a process is misplaced (placement), 5 an objective is missed (run --slo) or a figure is worse than it may be (compare --fail-on), "+
+		"start, 4 a process is misplaced (placement), 5 an objective is missed (run --slo) or a figure is worse than allowed (compare --fail-on), "+
 		"6 too few runs to tell (compare --fail-on).")
 	app.UsageWriter(stdout)
 	app.ErrorWriter(stderr)

@@ -222,7 +222,7 @@ func exitCode(result load.Result) (int, error) {
 	case result.Stop == runlog.StopInterrupted:
 		return exitInterrupted, nil
 	case result.Stop == runlog.StopVoid:
-		return exitFailures, errors.New("the run ended early: the step is void without a machine that was lost, --allow-fewer goes on")
+		return exitFailures, errors.New("the run ended early: a machine was lost, so the step is void; give --allow-fewer to go on without it")
 	case result.Succeeded == 0:
 		return exitNothing, errors.New("no request succeeded")
 	case result.Stop == runlog.StopUnreachable:

@@ -42,7 +42,7 @@ func newRunMetrics() *runMetrics {
 	boundaries := prometheus.ExponentialBuckets(0.001, 1.25, 72) // a percentile that is read off them is that near
 	m := &runMetrics{Series: probe.NewSeries("accelerator_bench_", "Requests that are over.", "Failed requests by reason.", boundaries, "target", "model", "step")}
 	m.seconds = m.Gauge("step_seconds", "Time from the step's first request to now, or to the step's end.")
-	m.concurrency = m.Gauge("concurrency", "Requests that are to be in flight, or at most; absent without a bound.")
+	m.concurrency = m.Gauge("concurrency", "Users of a closed loop, else the bound on requests in flight; absent without one.")
 	m.rate = m.Gauge("request_rate", "Requests a second that are to be sent; absent for a closed loop.")
 	m.inFlight = m.Gauge("in_flight", "Requests in flight, of the present step.")
 	m.queued = m.Gauge("queued", "Requests that wait in this program for their turn, of the present step.")
@@ -107,7 +107,7 @@ func (m *runMetrics) Collect(ch chan<- prometheus.Metric) {
 		for _, phase := range []string{"ramp", "steady", "drain"} {
 			m.phase.WithLabelValues(append(slices.Clone(m.labels), phase)...)
 		}
-		m.phase.WithLabelValues(append(slices.Clone(m.labels), phaseOf(m.step, m.meter))...).Set(1)
+		m.phase.WithLabelValues(append(slices.Clone(m.labels), stepPhase(m.step, m.meter))...).Set(1)
 	}
 	m.Series.Collect(ch)
 }
@@ -120,8 +120,8 @@ func (m *runMetrics) setSeconds() {
 	}
 }
 
-// phaseOf is what a step does now. An open loop is steady from the first answer on.
-func phaseOf(s runlog.Step, m *load.Meter) string {
+// stepPhase is what a step does now. An open loop is steady from the first answer on.
+func stepPhase(s runlog.Step, m *load.Meter) string {
 	switch {
 	case m.SendingEnded.Load():
 		return "drain"

@@ -44,13 +44,13 @@ func twoChunks(f *openai.Failure) *runlog.Request {
 func TestPhases(t *testing.T) {
 	closed, open := runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 8}, runlog.Step{Arrival: runlog.ArrivalPoisson, Rate: 4}
 	var m load.Meter
-	got := []string{phaseOf(closed, &m), phaseOf(open, &m)}
+	got := []string{stepPhase(closed, &m), stepPhase(open, &m)}
 	m.Succeeded.Add(1)
-	got = append(got, phaseOf(closed, &m), phaseOf(open, &m))
+	got = append(got, stepPhase(closed, &m), stepPhase(open, &m))
 	m.Reached.Store(time.Now().UnixNano())
-	got = append(got, phaseOf(closed, &m))
+	got = append(got, stepPhase(closed, &m))
 	m.SendingEnded.Store(true)
-	got = append(got, phaseOf(closed, &m))
+	got = append(got, stepPhase(closed, &m))
 	if diff := cmp.Diff([]string{"ramp", "ramp", "ramp", "steady", "steady", "drain"}, got); diff != "" {
 		t.Error(diff)
 	}

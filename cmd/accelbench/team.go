@@ -37,7 +37,7 @@ var ownFlags = []string{"--rank", "--output", "--lead-token-file", "--lead-liste
 
 func (m *teamFlags) register(c *kingpin.CmdClause) {
 	m.lead = os.Getenv("ACCELBENCH_LEAD")
-	c.Flag("lead", "Put on a part: address of the first machine.").PlaceHolder("HOST:PORT").StringVar(&m.lead)
+	c.Flag("lead", "Run as one of several machines: address of the first.").PlaceHolder("HOST:PORT").StringVar(&m.lead)
 	c.Flag("machines", "").Hidden().StringVar(&m.machines)
 	c.Flag("rank", "").Hidden().StringVar(&m.rank)
 	c.Flag("lead-token-file", "").Hidden().StringVar(&m.tokenFile)
@@ -70,7 +70,7 @@ func (m *teamFlags) share(getenv func(string) string) (load.Share, error) {
 	n, machinesErr := strconv.ParseUint(machines, 10, 16)
 	switch {
 	case rankErr != nil || machinesErr != nil:
-		return load.Share{}, usage(fmt.Errorf("--lead needs numbers for --machines, which is %q, and --rank, which is %q, or a launcher that says them", machines, rank))
+		return load.Share{}, usage(fmt.Errorf("--lead needs numbers for --machines (%q) and --rank (%q): give them, or start by a launcher that sets them", machines, rank))
 	case r >= n:
 		return load.Share{}, usage(fmt.Errorf("--rank %d is none of %d machines, which are counted from 0", r, n))
 	}
@@ -119,7 +119,7 @@ func (m *teamFlags) startLead(ctx context.Context, machines int, id load.Identit
 	address := cmp.Or(m.listen, m.lead)
 	host, _, _ := net.SplitHostPort(address) // of which listening says what is wrong
 	if ip := net.ParseIP(host); token == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, nil, usage(fmt.Errorf("%s is not of this machine alone: give all machines a --lead-token-file", address))
+		return nil, nil, usage(fmt.Errorf("%s is not a loopback address: give all machines a --lead-token-file", address))
 	}
 	if err := web.Validate(m.webConfig); err != nil {
 		return nil, nil, fmt.Errorf("--lead-web-config: %w", err)

@@ -60,7 +60,7 @@ func checkTargets(ctx context.Context, targets []probe.Target, out io.Writer, wi
 		line := fmt.Sprintf("%s: %s", t.Name, result(single.Outcome))
 		switch f := single.Failure; {
 		case f == nil:
-			found.add(checkWell, "%s, TTFT %s", line, took(single.TTFT))
+			found.add(checkWell, "%s, TTFT %s", line, durationText(single.TTFT))
 		case !single.Sent(), ctx.Err() != nil:
 			found.add(checkNotKnown, "%s (%s)", line, f.Detail)
 		default:

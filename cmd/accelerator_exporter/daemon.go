@@ -39,10 +39,10 @@ func newDaemon(s *settings, c configuration, base log.Logger) (*daemon, error) {
 	d := &daemon{
 		settings: s, base: base, logger: withTimestamp(base), registry: prometheus.NewRegistry(),
 		reloadOK: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "accelerator_exporter_config_last_reload_successful", Help: "Whether the last load of the configuration was good.",
+			Name: "accelerator_exporter_config_last_reload_successful", Help: "Whether the last load of the configuration was successful.",
 		}),
 		reloadAt: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "accelerator_exporter_config_last_reload_success_timestamp_seconds", Help: "When a configuration was last loaded well.",
+			Name: "accelerator_exporter_config_last_reload_success_timestamp_seconds", Help: "When the configuration was last loaded successfully.",
 		}),
 	}
 	d.reloadOK.Set(1)
@@ -90,8 +90,8 @@ func (d *daemon) warnUnreadable(c configuration) {
 // run serves until ctx ends or the listener fails, and then ends everything it
 // started.
 func (d *daemon) run(ctx context.Context, hangup <-chan os.Signal) error {
-	// A reader of the log that goes away must not end the program. Asked for, not
-	// ignored: a signal that is ignored stays so in the tools.
+	// A closed log pipe must not end the program. SIGPIPE is caught, not ignored: the
+	// vendors' tools would inherit an ignored signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup

@@ -72,7 +72,7 @@ func (s *settings) commandLine() *kingpin.Application {
 	s.vendorFlags(app)
 	s.collectorFlags(app)
 	s.probeFlags(app)
-	app.Flag("check", "Look once at the cards and send one probe to each target, print a line for each, the worst last, and exit with 0: all is well, 1: something is not, 2: not known. --check=cards or --check=targets for one of the two; of targets alone all phases are printed.").
+	app.Flag("check", "Check the cards once and each target with one probe, print a line for each, the worst last, and exit with 0: all is well, 1: something is wrong, 2: not known. --check=cards and --check=targets check only those; --check=targets also prints all phases.").
 		PlaceHolder("all").EnumVar(&s.checkWhat, "all", "cards", "targets")
 	app.Flag("log.level", "Only log messages with the given severity or above: debug, info, warn, error.").
 		Default("info").EnumVar(&s.logLevel, "debug", "info", "warn", "error")
@@ -120,7 +120,7 @@ func (s *settings) collectorFlags(app *kingpin.Application) {
 	app.Flag("kubernetes.pod-logs", "Folder with the logs of pods; the names of its folders are names of pods.").Default("/var/log/pods").StringVar(&o.PodLogs)
 	app.Flag("kubernetes.pod-resources", "Socket of the kubelet's PodResources API, to expose which container was given which card. Default: none.").
 		PlaceHolder("SOCKET").StringVar(&o.PodResources)
-	app.Flag("kubernetes.trust-device-ids", "Vendor whose device plugin's ids are numbers of cards, such as ascend; not with volcano or HAMi. Repeatable.").
+	app.Flag("kubernetes.trust-device-ids", "Vendor whose device plugin's ids are numbers of cards: ascend, unless volcano or HAMi hands out its cards. Repeatable.").
 		PlaceHolder("VENDOR").EnumsVar(&o.TrustDeviceIDs, kube.Ascend)
 	app.Flag("path.sysfs", "sysfs mountpoint.").Default("/sys").StringVar(&o.Sysfs)
 	app.Flag("path.procfs", "procfs mountpoint. In a container without the host's PIDs: the host's, mounted read-only.").Default("/proc").StringVar(&o.Procfs)
@@ -138,8 +138,8 @@ func (s *settings) probeFlags(app *kingpin.Application) {
 	app.Flag("config.check", "Check the configuration and the files that it names, and exit with 0 or 1.").BoolVar(&s.configCheck)
 }
 
-// telemetryPath is what requests can have as their path and no other page has: each part
-// holds a letter, a digit or an underscore.
+// telemetryPath matches the paths that the metrics may have. Each part holds a letter, a
+// digit or an underscore, so that none is below /-/.
 var telemetryPath = regexp.MustCompile(`^(/[.~-]*\w[\w.~-]*)+$`)
 
 func (s *settings) check() error {

@@ -188,7 +188,7 @@ func reading(all model.Readings, factor float64, format string, m model.Metric, 
 }
 
 func newCollectorView(s collector.Status) collectorView {
-	v := collectorView{Status: s, State: "works", ReadAt: "never", Took: took(s.Duration), More: s.LeftOut.Count - len(s.LeftOut.Texts)}
+	v := collectorView{Status: s, State: "works", ReadAt: "never", Took: durationText(s.Duration), More: s.LeftOut.Count - len(s.LeftOut.Texts)}
 	switch {
 	case !s.Polled:
 		v.State = "not polled yet"
@@ -211,7 +211,7 @@ func newProbeView(s probe.Status) probeView {
 		}
 	}
 	if g := s.LastSuccess; !g.At.IsZero() {
-		v.TTFT, v.TPOT, v.E2E, v.Good = took(g.TTFT), took(g.TPOT), took(g.E2E), timestamp(g.At)
+		v.TTFT, v.TPOT, v.E2E, v.Good = durationText(g.TTFT), durationText(g.TPOT), durationText(g.E2E), timestamp(g.At)
 	}
 	return v
 }

@@ -98,7 +98,7 @@ func (h *lastHour) lines(target string) (all []lineView) {
 		low, high := slices.Min(known), slices.Max(known)
 		all = append(all, lineView{name, text(low) + " to " + text(high), linePath(values, max(top, high))})
 	}
-	add("TTFT", hour.ttft, 0, func(v float64) string { return took(time.Duration(v * float64(time.Second))) })
+	add("TTFT", hour.ttft, 0, func(v float64) string { return durationText(time.Duration(v * float64(time.Second))) })
 	add("utilization", hour.utilization, 1, func(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) })
 	return all
 }

@@ -28,15 +28,15 @@ func printSingle(out io.Writer, t probe.Target, s probe.Single) {
 	line("request id", s.RequestID)
 	if s.Trace != nil {
 		p := s.Trace.Phases
-		line("resolve", took(p.Resolve))
-		line("connect", took(p.Connect))
-		line("tls", took(p.TLS))
-		line("send", took(p.Send))
-		line("wait", took(p.Wait))
-		line("TTFT", took(s.TTFT))
-		line("TPOT", took(s.TPOT))
+		line("resolve", durationText(p.Resolve))
+		line("connect", durationText(p.Connect))
+		line("tls", durationText(p.TLS))
+		line("send", durationText(p.Send))
+		line("wait", durationText(p.Wait))
+		line("TTFT", durationText(s.TTFT))
+		line("TPOT", durationText(s.TPOT))
 		line("ITL", gaps(openai.ITLs(s.Trace)))
-		line("E2E", took(s.E2E))
+		line("E2E", durationText(s.E2E))
 		line("tokens", tokens(s.Trace))
 	}
 	for _, objective := range slices.Sorted(maps.Keys(s.Missed)) {
@@ -85,11 +85,11 @@ func gaps(all []time.Duration) string {
 	for _, d := range all {
 		sum += d
 	}
-	return fmt.Sprintf("mean %s, max %s of %d gaps", took(sum/time.Duration(len(all))), took(slices.Max(all)), len(all))
+	return fmt.Sprintf("mean %s, max %s of %d gaps", durationText(sum/time.Duration(len(all))), durationText(slices.Max(all)), len(all))
 }
 
-// took is a duration in ms or, from a second on, in s; "-" for none.
-func took(d time.Duration) string {
+// durationText is a duration in ms or, from a second on, in s; "-" for none.
+func durationText(d time.Duration) string {
 	switch {
 	case d == 0:
 		return "-"

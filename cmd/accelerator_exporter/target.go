@@ -10,8 +10,8 @@ import (
 	"github.com/accelerator-exporter/accelerator_exporter/bench/probe"
 )
 
-// serveTarget says from memory alone what state a target is in: with 200 for one that may be asked, and 503 for one that
-// may not.
+// serveTarget answers with the state of a target, from memory alone: 503 where it is stalled or failing, and where it is
+// busy or unknown and the query says so, such as ?busy=503; else 200.
 func (d *daemon) serveTarget(w http.ResponseWriter, r *http.Request) {
 	all, name := d.prober.Statuses(), r.PathValue("name")
 	i := slices.IndexFunc(all, func(s probe.Status) bool { return s.Name == name || name == "" && len(all) == 1 })

@@ -107,7 +107,7 @@ func (t *targetCards) update(ctx context.Context) {
 // in a container of a pod, all of that container that are not behind another target's port. Engines of vLLM and workers
 // of Ray may have another parent.
 func (t *targetCards) cardsOf(server process.Server, byPort map[int]process.Server, vendors []collector.Cards) map[servingCard]bool {
-	isBehind := map[string]bool{} // the server's port, of the processes behind any, by PID
+	isBehind := map[string]bool{} // by PID of a process behind any port: whether it is behind this server's
 	for _, s := range byPort {
 		for _, pid := range s.Processes {
 			isBehind[strconv.Itoa(pid)] = slices.Contains(server.Processes, pid)

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	maxConnections = 512 // of one address
+	maxConnections = 512 // per listen address
 	maxScrapes     = 16  // at once; one more is answered with 503
 	maxHeaderBytes = 16 << 10
 	readTimeout    = 10 * time.Second
@@ -104,7 +104,7 @@ func (d *daemon) handler() http.Handler {
 func (d *daemon) serveReady(w http.ResponseWriter, _ *http.Request) {
 	for _, s := range d.hardware.Statuses() {
 		if !s.Polled {
-			http.Error(w, fmt.Sprintf("The collector %s has not been polled yet.", s.Collector), http.StatusServiceUnavailable)
+			http.Error(w, fmt.Sprintf("The collector %s has not polled yet.", s.Collector), http.StatusServiceUnavailable)
 			return
 		}
 	}

@@ -25,7 +25,7 @@ func (n numa) factor() (float64, error) {
 	case n.penalty == 1:
 		return 1, nil
 	case !(n.penalty > 0) || math.IsInf(n.penalty, 0):
-		return 0, fmt.Errorf("--numa-penalty must be a number above 0, and is %g", n.penalty)
+		return 0, fmt.Errorf("--numa-penalty must be a number above 0, not %g", n.penalty)
 	}
 	status, err1 := os.ReadFile("/proc/self/status")
 	own, _, err2 := host.ParseAllowed(string(status))

@@ -11,24 +11,24 @@ import (
 // details are the deeper commands of npu-smi.
 func details() []model.Command {
 	return []model.Command{
-		{Name: "usages", Scope: model.Card, Every: 5 * time.Minute, Args: card("usages"), Parse: parseText(usagesRows, chipOf)},
+		{Name: "usages", Scope: model.Card, Every: 5 * time.Minute, Args: card("usages"), Parse: parseText(usagesRows, findChip)},
 		{
 			Name: "watch", Scope: model.Host, Every: time.Minute, Lean: true,
 			Args:   model.SameArgs([]string{"info", "watch"}),
 			Enough: watchedAll, Parse: parseColumns(watchFirst, watchRows),
 		},
-		{Name: "common", Scope: model.Card, Every: time.Minute, Args: card("common"), Parse: parseText(commonRows, chipOf)},
-		{Name: "ecc", Scope: model.Card, Every: 5 * time.Minute, Lean: true, Args: card("ecc"), Parse: parseText(eccRows, chipOf)},
+		{Name: "common", Scope: model.Card, Every: time.Minute, Args: card("common"), Parse: parseText(commonRows, findChip)},
+		{Name: "ecc", Scope: model.Card, Every: 5 * time.Minute, Lean: true, Args: card("ecc"), Parse: parseText(eccRows, findChip)},
 		{Name: "ecc_enable", Scope: model.Card, Every: time.Hour, Args: card("ecc-enable"), Parse: parseText(eccEnableRows, firstChip)},
 		// The links have another name in tools for the Chinese market.
-		{Name: "hccs", Scope: model.Die, Every: time.Minute, Args: die("hccs", "xlink"), When: hasChip, Parse: parseText(hccsRows, chipOf)},
-		{Name: "sensors", Scope: model.Die, Every: 5 * time.Minute, Args: die("sensors"), Parse: parseText(sensorsRows, chipOf)},
-		{Name: "memory", Scope: model.Card, Every: 5 * time.Minute, Args: card("memory"), Parse: parseText(memoryRows, chipOf)},
-		{Name: "temp", Scope: model.Card, Every: 5 * time.Minute, Args: card("temp"), When: hasChip, Parse: parseText(tempRows, chipOf)},
-		{Name: "volt", Scope: model.Card, Every: 5 * time.Minute, Args: card("volt"), Parse: parseText(voltRows, chipOf)},
-		{Name: "pcie_err", Scope: model.Die, Every: 5 * time.Minute, Args: die("pcie-err"), Parse: parseText(pcieErrRows, chipOf)},
-		{Name: "sio_info", Scope: model.Die, Every: 5 * time.Minute, Args: die("sio-info"), Parse: parseText(sioRows, chipOf)},
-		{Name: "health", Scope: model.Die, Every: time.Minute, Lean: true, Args: die("health"), When: isSick, Parse: parseText(healthRows, chipOf)},
+		{Name: "hccs", Scope: model.Die, Every: time.Minute, Args: die("hccs", "xlink"), When: hasChip, Parse: parseText(hccsRows, findChip)},
+		{Name: "sensors", Scope: model.Die, Every: 5 * time.Minute, Args: die("sensors"), Parse: parseText(sensorsRows, findChip)},
+		{Name: "memory", Scope: model.Card, Every: 5 * time.Minute, Args: card("memory"), Parse: parseText(memoryRows, findChip)},
+		{Name: "temp", Scope: model.Card, Every: 5 * time.Minute, Args: card("temp"), When: hasChip, Parse: parseText(tempRows, findChip)},
+		{Name: "volt", Scope: model.Card, Every: 5 * time.Minute, Args: card("volt"), Parse: parseText(voltRows, findChip)},
+		{Name: "pcie_err", Scope: model.Die, Every: 5 * time.Minute, Args: die("pcie-err"), Parse: parseText(pcieErrRows, findChip)},
+		{Name: "sio_info", Scope: model.Die, Every: 5 * time.Minute, Args: die("sio-info"), Parse: parseText(sioRows, findChip)},
+		{Name: "health", Scope: model.Die, Every: time.Minute, Lean: true, Args: die("health"), When: isSick, Parse: parseText(healthRows, findChip)},
 		{Name: "board", Scope: model.Card, Every: time.Hour, Serials: true, Args: card("board"), Parse: parseText(boardRows, firstChip)},
 	}
 }
@@ -82,13 +82,13 @@ func parseText(rows smitext.Rows, owner smitext.Owner) func([]byte, []model.Devi
 // parseColumns reads the column tables whose header begins with the word first.
 func parseColumns(first string, rows smitext.Rows) func([]byte, []model.Device) (model.Report, error) {
 	return func(out []byte, cards []model.Device) (model.Report, error) {
-		return rows.ReadCards(smitext.ReadColumns(out, first), chipOf, cards)
+		return rows.ReadCards(smitext.ReadColumns(out, first), findChip, cards)
 	}
 }
 
-// chipOf finds the only chip that a block can be about. What is of no chip is that of a card
+// findChip finds the only chip that a block can be about. What is of no chip is that of a card
 // with one chip.
-func chipOf(b *smitext.Block, cards []model.Device) int {
+func findChip(b *smitext.Block, cards []model.Device) int {
 	found := -1
 	for i, d := range cards {
 		if b.Card != "" && b.Card != d.NPU || b.Chip != "" && d.Chip != "" && b.Chip != d.Chip {
@@ -109,7 +109,7 @@ func chipOf(b *smitext.Block, cards []model.Device) int {
 // not say so.
 func firstChip(b *smitext.Block, cards []model.Device) int {
 	if b.Chip != "" {
-		return chipOf(b, cards)
+		return findChip(b, cards)
 	}
 	return slices.IndexFunc(cards, func(d model.Device) bool {
 		return (d.Chip == "0" || !hasChip(&d)) && (b.Card == "" || b.Card == d.NPU)
@@ -125,7 +125,7 @@ const watchFirst = "npuid"
 func watchedAll(out []byte, cards []model.Device) bool {
 	seen := make([]bool, len(cards))
 	for _, b := range smitext.ReadColumns(out, watchFirst) {
-		at := chipOf(&b, cards)
+		at := findChip(&b, cards)
 		switch {
 		case at < 0:
 		case seen[at]:

@@ -25,7 +25,7 @@ func devInfo() model.Command {
 			return [][]string{{"-g", "-dev_info", "-i", d.NPU}}
 		},
 		Parse: func(out []byte, cards []model.Device) (model.Report, error) {
-			return devInfoRows.ReadCards(devInfoBlocks(out), chipOf, cards)
+			return devInfoRows.ReadCards(devInfoBlocks(out), findChip, cards)
 		},
 		More: portDetails,
 	}
@@ -61,13 +61,13 @@ func portDetails(out []byte, _ model.Device) []model.Command {
 			}
 			all = append(all, d)
 		}
-		ask("-link_stat", model.Command{Name: "hccn_link_stat", Every: 5 * time.Minute, Parse: parseText(linkStatRows(udie, port), chipOf)})
+		ask("-link_stat", model.Command{Name: "hccn_link_stat", Every: 5 * time.Minute, Parse: parseText(linkStatRows(udie, port), findChip)})
 		if !strings.EqualFold(b.Value("linkstatus"), "up") {
 			continue
 		}
 		ask("-speed", model.Command{Name: "hccn_speed", Every: time.Hour, Parse: parseColumns("npu", speedRows(udie, port))})
 		if b.Value("porttype") == "UB" {
-			ask("-stat", model.Command{Name: "hccn_stat", Every: 5 * time.Minute, Parse: parseText(unifiedBusRows(udie, port), chipOf)})
+			ask("-stat", model.Command{Name: "hccn_stat", Every: 5 * time.Minute, Parse: parseText(unifiedBusRows(udie, port), findChip)})
 		}
 	}
 	return all

@@ -2,7 +2,7 @@ package host
 
 import "time"
 
-// bounded reads what the kernel or a dead mount may never let end.
+// bounded runs a reading that the kernel or a dead mount may block for ever.
 type bounded[T any] struct {
 	unfinished chan T // of a reading that was given up, nil for none
 }

@@ -46,7 +46,7 @@ func (ps *Placements) AddTo(s *model.Snapshot) {
 	}
 	n := len(unread)
 	s.UnreadProcesses = &n
-	if ps.Err != nil && n > 0 && !ps.withContainers { // whose collector says so
+	if ps.Err != nil && n > 0 && !ps.withContainers { // else the collector containers says so
 		s.Warnings.Add("where the processes may run is not known: %v", ps.Err)
 	}
 	s.Warnings.Join(ps.memory.warnings)

@@ -58,7 +58,7 @@ func folders(dir string, w *model.Warnings) (names []string) {
 	switch {
 	case err == nil, errors.Is(err, fs.ErrNotExist):
 	case errors.Is(err, fs.ErrPermission): // newer kubelets make the folder root's alone
-		w.Add("reading the names of pods in %s: %v; it takes uid 0 or a group that may read the folder", dir, failure.Cause(err))
+		w.Add("reading the names of pods in %s: %v; run as uid 0 or in a group that may read the folder", dir, failure.Cause(err))
 	default:
 		w.Add("reading the names of pods in %s: %v", dir, failure.Cause(err))
 	}

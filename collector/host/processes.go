@@ -19,7 +19,7 @@ type ProcessReader struct {
 	// PodLogs is the folder of the kubelet's log folders, usually /var/log/pods. It need not
 	// be there.
 	PodLogs string
-	// Containers and Placement have containers and pods read, and CPUs and memory nodes.
+	// Containers turns on containers and pods, Placement turns on CPUs and memory nodes.
 	Containers, Placement bool
 	// MapsTimeout is how long numa_maps are waited for, with Placement; 0 leaves them alone.
 	MapsTimeout time.Duration
@@ -64,7 +64,7 @@ func (r *ProcessReader) Read(listed []model.Process, toolStart time.Time) Placem
 	}
 	found, inTime := r.files.read(r.Timeout, func() Placements { return r.readAll(listed, toolStart) })
 	if !inTime {
-		found.Err = failure.Errorf(failure.Timeout, "reading the files of processes: no end within %s", r.Timeout)
+		found.Err = failure.Errorf(failure.Timeout, "reading the files of processes: not done within %s", r.Timeout)
 	}
 	found.sysfs, found.numa, found.withPlacement, found.withContainers = r.Sysfs, numa, withPlacement, r.Containers
 	if withPlacement && r.MapsTimeout > 0 && found.Err == nil {

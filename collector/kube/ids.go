@@ -100,8 +100,8 @@ func readID(resource, id string, trustAscend bool) (card string, shared bool, pr
 		case len(m) == 1:
 			return "", false, fmt.Sprintf("allocated devices of %q: such ids name no card", resource)
 		case f.needsTrust && !trustAscend:
-			return "", false, fmt.Sprintf("allocated devices of %q: such ids name a card only where neither volcano nor HAMi "+
-				"hands out cards: --kubernetes.trust-device-ids", resource)
+			return "", false, fmt.Sprintf("allocated devices of %q: such ids name cards only if neither volcano nor HAMi "+
+				"hands them out; then set --kubernetes.trust-device-ids=ascend", resource)
 		}
 		return m[1], f.shared, ""
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Snapshot is everything that one vendor's tool printed at one time, with every
+// Snapshot is one vendor's last main table joined with its fresh inventories, with every
 // reference resolved to a Device.ID and no identity twice.
 type Snapshot struct {
 	Tool    *Tool
@@ -21,8 +21,8 @@ type Snapshot struct {
 	Links     []Link
 	// Placements are of those processes that could be looked at, each once.
 	Placements []Placement
-	// UnreadProcesses is of how many processes it is not known what they may use; nil where
-	// that was not read.
+	// UnreadProcesses is the number of processes whose CPUs and memory nodes are not known; nil
+	// where these were not read.
 	UnreadProcesses *int
 	Warnings        Warnings // what did not fit together; the reports keep their own
 }

@@ -10,8 +10,8 @@ import (
 // vendor's tables against it.
 type Metric string
 
-// OfSlice reports whether the metric is one of slices, and no card's.
-func (m Metric) OfSlice() bool { return strings.HasPrefix(string(m), "slice_") }
+// IsOfSlice reports whether the metric is one of slices, and no card's.
+func (m Metric) IsOfSlice() bool { return strings.HasPrefix(string(m), "slice_") }
 
 // Reading is one value that a tool printed, in base units.
 type Reading struct {

@@ -108,8 +108,8 @@ func CheckCards(r model.Report, hasNone bool) (model.Report, error) {
 // Owner returns which of the cards a block is about, -1 for none.
 type Owner func(b *Block, cards []model.Device) int
 
-// FindCard is the Owner by the block's number and bus id, or by the one that is printed: what are those of two cards is
-// about neither, since numbers move up when a card falls off the bus.
+// FindCard is the Owner by the block's number and bus id, or by the one that is printed. Where they name two cards, the
+// block is about neither: numbers move up when a card falls off the bus.
 func FindCard(b *Block, cards []model.Device) int {
 	named := model.Device{ID: b.Card, BusID: b.BusID}
 	return slices.IndexFunc(cards, func(d model.Device) bool { return d.IsSame(&named) && (b.Card == "" || b.Card == d.ID) })

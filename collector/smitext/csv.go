@@ -22,8 +22,8 @@ func (q Query) Args() []string {
 	return []string{q.Option + "=" + strings.Join(q.Fields, ","), "--format=csv"}
 }
 
-// ReadBlocks returns the rows below the header, and a report with a warning of every other line: that is how a tool names
-// a card that it lost. A last line without its end may be cut. Without a header the error is failure.Parse.
+// ReadBlocks returns the rows below the header, and a report with a warning for each line that has no values for all
+// fields, such as one about a lost card, or that has no end. Without a header the error is failure.Parse.
 func (q Query) ReadBlocks(out []byte) (blocks []Block, r model.Report, err error) {
 	hasHeader := false
 	for raw := range bytes.Lines(out) {

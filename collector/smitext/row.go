@@ -26,7 +26,7 @@ type Row struct {
 	Form      Form                          // how the value is printed
 	Words     map[string]float64            // by value, lower case: what it stands for, NaN for none; other values are not read
 	Total     model.Metric                  // of FormUsage and FormLimit: the metric of what stands behind the slash
-	Within    model.Metric                  // an earlier row's, without which, or above which, the value is not read
+	Within    model.Metric                  // of an earlier row: a value without it, or above it, is left out
 	Lanes     string                        // of FormBits: the words whose values say what lanes there are, with their number as *
 	NotZero   bool                          // 0 is how a failed query prints
 	MayExceed bool                          // of FormUsage: the part may be more than the total

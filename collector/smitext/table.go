@@ -94,7 +94,7 @@ func (t *TableReader) readHeader(cells []string) bool {
 	return false
 }
 
-// lastColumn is that of a header that has one.
+// lastColumn returns the last column of a header, which must have one.
 func lastColumn(h Header) *Column {
 	for {
 		if last := h[len(h)-1]; len(last) > 0 {

@@ -66,8 +66,8 @@ func PCIeGenerations() map[string]float64 {
 	}
 }
 
-// isSymbol reports whether s is how a unit is written behind a number in the main tables:
-// a card or process may be called as the unit of another text, such as A.
+// isSymbol reports whether s is a unit that the main tables print behind a number. Units of
+// other texts, such as A, are not: a card or process may have that name.
 func isSymbol(s string) bool {
 	u := scales[s].unit
 	return u != 0 && u <= Level && s != "mW"

@@ -69,7 +69,7 @@ pack() { # pack FILE PARENT FOLDER
 tarball() { # tarball ARCHITECTURE
 	name=accelerator_exporter-$version.linux-$1
 	mkdir "$stage/$name"
-	ship "$stage/$name" CHANGELOG.md LICENSE README.md README.zh-CN.md VERSION dashboards docs \
+	ship "$stage/$name" CHANGELOG.md CONTRIBUTING.md LICENSE README.md README.zh-CN.md VERSION dashboards docs \
 		deploy/collect.sh deploy/demo deploy/kubernetes deploy/prometheus deploy/systemd
 	cp -R "$stage/completions" "$stage/$name/"
 	cp -RP "$stage/bin-$1" "$stage/$name/bin"
@@ -80,7 +80,7 @@ tarball() { # tarball ARCHITECTURE
 layout() {
 	cp LICENSE deploy/dist/nfpm.yaml deploy/dist/postinstall.sh deploy/dist/preremove.sh "$stage/"
 	mkdir "$stage/share" "$stage/unit"
-	ship "$stage/share" CHANGELOG.md README.md README.zh-CN.md dashboards docs deploy/collect.sh deploy/prometheus deploy/systemd
+	ship "$stage/share" CHANGELOG.md CONTRIBUTING.md README.md README.zh-CN.md dashboards docs deploy/collect.sh deploy/prometheus deploy/systemd
 	mv "$stage"/share/deploy/systemd/accelerator_exporter.* "$stage/unit/"
 	# Without the head of the unit, which says how to install it by hand.
 	sed -i -e '1,/^$/d' -e 's|/usr/local/bin/accelerator_exporter|/usr/bin/accelerator_exporter|' "$stage/unit/accelerator_exporter.service"

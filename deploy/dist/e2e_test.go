@@ -133,7 +133,7 @@ func testTarball(t *testing.T, file, name, version, architecture string) {
 		t.Errorf("it holds %q", found)
 	}
 	folder := filepath.Join(dir, name)
-	sameAsTree(t, folder, "CHANGELOG.md", "LICENSE", "README.md", "README.zh-CN.md", "VERSION", "dashboards/grafana/*.json", "docs/*.md", "docs/images/*", "docs/probes.example.yml",
+	sameAsTree(t, folder, "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "README.zh-CN.md", "VERSION", "dashboards/grafana/*.json", "docs/*.md", "docs/images/*", "docs/probes.example.yml",
 		"deploy/collect.sh", "deploy/demo/run.sh", "deploy/kubernetes/accelerator-exporter/Chart.yaml", "deploy/prometheus/*.yml",
 		"deploy/prometheus/compat/*.yml", "deploy/prometheus/optional/*.yml", "deploy/prometheus/rules/*.yml", "deploy/prometheus/targets/*.yml", "deploy/systemd/*.conf", "deploy/systemd/accelerator_exporter.*")
 	for _, program := range []string{"accelerator_exporter", "accelbench", "fakehost"} {

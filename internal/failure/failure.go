@@ -19,9 +19,9 @@ const (
 	Driver         Reason = "driver"           // the tool could not load its libraries or reach its driver
 	Busy           Reason = "busy"             // the device is held by somebody else
 	Unsupported    Reason = "unsupported"      // the tool, card or kernel does not know the question
-	Timeout        Reason = "timeout"          // no complete answer within the deadline; the child is dead
+	Timeout        Reason = "timeout"          // no complete answer within the deadline
 	Stuck          Reason = "stuck"            // a child outlived SIGKILL, so no other is started
-	Exit           Reason = "exit"             // a non-zero exit status that nothing printed explains
+	Exit           Reason = "exit"             // any other error, such as an exit status that the output does not explain
 	OutputTooLarge Reason = "output_too_large" // more output than the cap
 	Parse          Reason = "parse"            // the output is not what the tool prints
 )

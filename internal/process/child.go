@@ -75,7 +75,7 @@ func (s *Subreaper) Start(command Command) (*Child, error) {
 	}
 	started := make(chan error)
 	go func() {
-		// The kernel takes the end of the thread that started the program for ours.
+		// The kernel sends Pdeathsig when this thread ends: keep it until the program has ended.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := s.start(c)

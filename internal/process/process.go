@@ -53,8 +53,8 @@ func (fs FS) Stat(pid int) (procfs.ProcStat, bool) {
 // every version that has such namespaces.
 const initialNamespace = "pid:[4026531836]"
 
-// CheckHostPIDs returns nil where the numbers in there are the host's, and else why they
-// are not. Where we are in the host's PID namespace, a procfs that shows us is the host's.
+// CheckHostPIDs returns nil where this procfs has the host's PIDs, and else why it does
+// not. Where we are in the host's PID namespace, a procfs that shows us is the host's.
 // Seen from another namespace it is the one where kthreadd has its number: kernel threads
 // are in no other.
 func (fs FS) CheckHostPIDs() error {

@@ -80,9 +80,9 @@ func FirstFound(names []string) string {
 
 // RunUntil starts the program with args and returns what it printed, also beside an
 // error. It waits for its turn for as long as ctx allows; the timeout starts with
-// the turn, and RunUntil returns at most about 1.5 s after it. A program that may never
-// end is ended, without an error, when enough says so of what it has printed on stdout;
-// nil is never.
+// the turn, and RunUntil returns at most about 3 s after it. A program that never ends by
+// itself is ended, without an error, when enough returns true for its stdout so far; nil
+// is never.
 //
 // The error is a *failure.Error: not_found, permission, timeout (also when ctx ends or
 // the Runner is closed), stuck, output_too_large, or exit for a program that cannot be
@@ -129,7 +129,7 @@ var errShutDown = fmt.Errorf("shutting down: %w", context.Canceled)
 func (r *Runner) Stuck() int { return int(r.stuck.Load()) }
 
 // Close ends the running child, waits for its run to return, and refuses all
-// further ones. It returns within about 1.5 s; a goroutine is left behind only
+// further ones. It returns within about 3 s; a goroutine is left behind only
 // for a child that Stuck still counts.
 func (r *Runner) Close() {
 	r.close()
@@ -137,8 +137,8 @@ func (r *Runner) Close() {
 	<-r.turn
 }
 
-// takeTurn waits until no other Run is under way, and refuses when nothing may be
-// started then.
+// takeTurn waits until no other RunUntil is under way. It returns an error when nothing
+// may be started.
 func (r *Runner) takeTurn(ctx context.Context) error {
 	name := filepath.Base(r.Path)
 	select {

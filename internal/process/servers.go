@@ -33,11 +33,10 @@ type ServerFinder struct {
 	holders  map[int][]procfs.ProcStat // by port
 }
 
-// Find returns, for each port, the processes that serve it. A port that nobody listens
-// on, or only processes that we may not look at, which takes root's privileges for those of
-// others, is missing. The sockets are those of our own network namespace, the PIDs those of
-// the proc file system. The error says that no socket table, or not the list of processes,
-// could be read.
+// Find returns, for each port, the processes that serve it. A port is missing where nobody
+// listens, or only processes that we may not look at: those of other users need root. The
+// sockets are those of our own network namespace, the PIDs those of the proc file system.
+// It fails where no socket table, or not the list of processes, could be read.
 //
 // The descriptors of all processes, which are many, are read when other sockets listen, when
 // a process that held one has ended, and every five minutes, or half a minute while a port has no

@@ -230,7 +230,7 @@ func (c *card) Has(kind string) bool {
 	return slices.ContainsFunc(c.faults, func(f cardFault) bool { return f.kind == kind })
 }
 
-// Counter is what grows all the time: by so many a second, and by so many a second of full load.
+// Counter returns a counter that grows by perSecond, and by perBusySecond for each second of full load.
 func (c *card) Counter(perSecond, perBusySecond float64) uint64 {
 	share := 1 + 0.01*float64(c.ID)
 	return uint64(share * (perSecond*math.Floor(c.At.Sub(began).Seconds()) + perBusySecond*c.busySeconds))

@@ -40,8 +40,8 @@ func Host(t testing.TB, all map[int]Process) Procfs {
 	return p
 }
 
-// FromContainer has it looked at from a PID namespace other than the host's. While it has
-// kthreadd, which is number 2, it is still the host's, and else the container's own.
+// FromContainer shows the procfs as seen from a PID namespace other than the host's. With
+// kthreadd, process 2, it is still the host's; without it, it is the container's own.
 func (p Procfs) FromContainer(t testing.TB) {
 	t.Helper()
 	p.link(t, "self/ns/pid", "pid:[4026532801]")
