@@ -17,9 +17,9 @@ func TestLogsThatAreNotOneLoad(t *testing.T) {
 	}{
 		"same run": {func(r *runlog.Run, _ *runlog.Step) { r.ID = "id of a" }, "the same run was read before: give it once"},
 		"model":    {func(r *runlog.Run, _ *runlog.Step) { r.Model = "llama" }, "it is of llama at http://server:8000, API chat, but the log of a is of qwen2.5 at http://server:8000, API chat: give"},
-		"API":      {func(r *runlog.Run, _ *runlog.Step) { r.API = openai.Completions }, "it is of qwen2.5 at http://server:8000, API completions, and that"},
+		"API":      {func(r *runlog.Run, _ *runlog.Step) { r.API = openai.Completions }, "it is of qwen2.5 at http://server:8000, API completions, but the log"},
 		"server":   {func(r *runlog.Run, _ *runlog.Step) { r.URL = "http://other" }, "it is of qwen2.5 at http://other, API chat"},
-		"side":     {func(r *runlog.Run, _ *runlog.Step) { r.Side = "B" }, "API chat, side B, and that"},
+		"side":     {func(r *runlog.Run, _ *runlog.Step) { r.Side = "B" }, "API chat, side B, but the log"},
 		"users":    {func(_ *runlog.Run, s *runlog.Step) { s.Concurrency = 9 }, "step 0 is 9, and 1 in"},
 		"arrival":  {func(_ *runlog.Run, s *runlog.Step) { s.Arrival = runlog.ArrivalBurst }, "step 0 is inf, and 1 in"},
 		"repeat":   {func(_ *runlog.Run, s *runlog.Step) { s.Repeat = 1 }, "step 0 is 1 #2, and 1 in"},

@@ -43,12 +43,12 @@ func (l *loadFlags) register(c *kingpin.CmdClause) {
 
 // registerShape adds the flags of a load beside those of its levels.
 func (l *loadFlags) registerShape(c *kingpin.CmdClause, cfg *load.Config) {
-	c.Flag("burstiness", "Gaps at a rate: 1 is Poisson, less is burstier, inf is equal gaps.").Default("1").SetValue(parsed(&l.Burstiness, parseRate))
+	c.Flag("burstiness", "Gaps: 1 is Poisson, less burstier, inf even.").Default("1").SetValue(parsed(&l.Burstiness, parseRate))
 	c.Flag("num-warmups", "Requests before each step that are in no figure.").Default("0").IntVar(&l.Warmups)
 	c.Flag("ramp-up", "Time over which users start, or the rate rises.").Default("0s").IsSetByUser(&l.rampUpSet).DurationVar(&l.RampUp)
 	c.Flag("timeout", "Timeout of a request; 0 for none.").Default("10m").DurationVar(&l.Timeout)
 	c.Flag("idle-timeout", "Longest pause between texts; 0 for no limit.").Default("30s").DurationVar(&cfg.Ask.IdleTimeout)
-	c.Flag("seed", "Seed of prompts and gaps; with --lead the same on all machines.").Default("0").Uint64Var(&cfg.Run.Seed)
+	c.Flag("seed", "Seed of prompts and gaps.").Default("0").Uint64Var(&cfg.Run.Seed)
 }
 
 // steps are the sweep that the flags ask for, repeated as often as they say.
