@@ -31,7 +31,7 @@ help: ## Show this list.
 .PHONY: build
 build: ## Build the programs into bin/.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
-	@mkdir -p $(BIN)/fake && for tool in mx-smi npu-smi hccn_tool ixsmi xpu_smi mthreads-gmi efsmi; do ln -sf ../fakehost $(BIN)/fake/$$tool; done
+	@mkdir -p $(BIN)/fake && for tool in mx-smi npu-smi hccn_tool nvidia-smi hy-smi ixsmi xpu_smi mthreads-gmi efsmi; do ln -sf ../fakehost $(BIN)/fake/$$tool; done
 
 .PHONY: run
 run: build ## Run the exporter against stand-ins for the cards of DEMO_VENDORS (metax ascend) and for vLLM; Ctrl-C ends it.

@@ -106,8 +106,8 @@ func checkFiles(t *testing.T, root string) {
 	programtest.NoError(t, err)
 	want := []string{
 		"LICENSE", "etc/ssl/certs/ca-certificates.crt", "usr/local/bin/accelbench", "usr/local/bin/accelerator_exporter",
-		"usr/local/bin/fake/efsmi", "usr/local/bin/fake/hccn_tool", "usr/local/bin/fake/ixsmi", "usr/local/bin/fake/mthreads-gmi",
-		"usr/local/bin/fake/mx-smi", "usr/local/bin/fake/npu-smi", "usr/local/bin/fake/xpu_smi", "usr/local/bin/fakehost",
+		"usr/local/bin/fake/efsmi", "usr/local/bin/fake/hccn_tool", "usr/local/bin/fake/hy-smi", "usr/local/bin/fake/ixsmi", "usr/local/bin/fake/mthreads-gmi",
+		"usr/local/bin/fake/mx-smi", "usr/local/bin/fake/npu-smi", "usr/local/bin/fake/nvidia-smi", "usr/local/bin/fake/xpu_smi", "usr/local/bin/fakehost",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("files: want (-) and got (+) differ:\n%s", diff)
