@@ -147,8 +147,8 @@ func groupByLevel(tried []Trial, repeat int) []Level {
 	return all
 }
 
-// bracket returns the levels between which the answer lies: upper is the least that missed, or that could not be judged above one
-// that met; lower is the most below it that met. Each is nil for none.
+// bracket returns the levels between which the answer lies: upper is the least that missed, or that could not be
+// judged above one that met; lower is the most below it that met. Each is nil for none.
 func bracket(levels []Level) (lower, upper *Level) {
 	for i := range levels {
 		switch l := &levels[i]; {

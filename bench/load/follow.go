@@ -184,14 +184,16 @@ func (f *Follower) keepInStep(over <-chan struct{}) error {
 	}
 }
 
-// unsent returns the next piece of the log for the leader, compressed, in whole lines; nil where none ends in maxPiece.
+// unsent returns the next piece of the log for the leader, compressed, in whole lines; nil where there is none.
 func (f *Follower) unsent(piece []byte, zip *gzip.Writer) ([]byte, error) {
 	n, err := f.log.ReadAt(piece, f.Have)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
 	lines := piece[:bytes.LastIndexByte(piece[:n], '\n')+1]
-	if len(lines) == 0 {
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, err
+	case len(lines) == 0 && n == len(piece):
+		return nil, fmt.Errorf("a line of the log has more than %d bytes and cannot be sent", n)
+	case len(lines) == 0:
 		return nil, nil
 	}
 	var zipped bytes.Buffer

@@ -2,6 +2,7 @@ package load
 
 import (
 	"cmp"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -374,4 +375,20 @@ func TestALeaderThatDies(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A line that no message can hold ends the load with an error, and is not passed over; one that is half written is waited for.
+func TestLineThatIsTooLong(t *testing.T) {
+	for length, want := range map[int]string{maxPiece - 1: "<nil>", maxPiece: "a line of the log has more than 1048576 bytes and cannot be sent"} {
+		log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+		noError(t, err)
+		defer log.Close()
+		_, err = log.WriteString(strings.Repeat("x", length))
+		noError(t, err)
+		f := Follower{log: log}
+		zipped, err := f.unsent(make([]byte, maxPiece), gzip.NewWriter(nil))
+		if got := fmt.Sprint(len(zipped), err); got != "0 "+want {
+			t.Errorf("%d bytes: %s, want 0 %s", length, got, want)
+		}
+	}
 }

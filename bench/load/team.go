@@ -14,7 +14,7 @@ const (
 	startDelay   = 2 * time.Second        // from when all machines are ready until the step begins
 	closeTimeout = 10 * time.Second       // to wait for the ends of the logs when the run has ended
 	syncPause    = 250 * time.Millisecond // between messages of a machine to its leader
-	maxPiece     = 4 << 20                // bytes of a log in one message; a longer line cannot be sent
+	maxPiece     = 1 << 20                // bytes of a log in one message; a longer line cannot be sent
 )
 
 // Identity is what must be the same on all machines: the version and the command, digests of flags and of the data set.

@@ -41,9 +41,9 @@ func Degenerate(text string) string {
 	case 10*lost > n:
 		return fmt.Sprintf("U+FFFD makes %d of %d characters", lost, n)
 	}
-	for turn := 2; turn <= longestCycle && n >= minCycled; turn++ {
-		if slices.Equal(all[turn:], all[:n-turn]) {
-			return fmt.Sprintf("%q makes all %d characters", string(all[:turn]), n)
+	for cycle := 2; cycle <= longestCycle && n >= minCycled; cycle++ {
+		if slices.Equal(all[cycle:], all[:n-cycle]) {
+			return fmt.Sprintf("%q makes all %d characters", string(all[:cycle]), n)
 		}
 	}
 	return ""

@@ -37,7 +37,7 @@ var ownFlags = []string{"--rank", "--output", "--lead-token-file", "--lead-liste
 
 func (m *teamFlags) register(c *kingpin.CmdClause) {
 	m.lead = os.Getenv("ACCELBENCH_LEAD")
-	c.Flag("lead", "One of several machines: address of the first.").PlaceHolder("HOST:PORT").StringVar(&m.lead)
+	c.Flag("lead", "Load from several machines: the first's address.").PlaceHolder("HOST:PORT").StringVar(&m.lead)
 	c.Flag("machines", "").Hidden().StringVar(&m.machines)
 	c.Flag("rank", "").Hidden().StringVar(&m.rank)
 	c.Flag("lead-token-file", "").Hidden().StringVar(&m.tokenFile)

@@ -10,8 +10,8 @@ import (
 // vendor's tables against it.
 type Metric string
 
-// IsOfSlice reports whether the metric is one of slices, and no card's.
-func (m Metric) IsOfSlice() bool { return strings.HasPrefix(string(m), "slice_") }
+// IsSliceMetric reports whether the metric is one of slices, and no card's.
+func (m Metric) IsSliceMetric() bool { return strings.HasPrefix(string(m), "slice_") }
 
 // Reading is one value that a tool printed, in base units.
 type Reading struct {

@@ -95,7 +95,7 @@ func (c checker) readings(owner string, rs model.Readings) {
 		c.once(owner, name, strings.Join(r.Labels, ","))
 		mayBeNegative := strings.HasSuffix(name, "_celsius") || strings.HasSuffix(name, "_decibels")
 		switch {
-		case strings.HasPrefix(owner, "slice") != r.Metric.IsOfSlice(),
+		case strings.HasPrefix(owner, "slice") != r.Metric.IsSliceMetric(),
 			!(r.Value > -most && r.Value < most),
 			r.Value < 0 && !mayBeNegative,
 			r.Value > 1 && strings.HasSuffix(name, "_ratio"):
