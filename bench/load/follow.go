@@ -3,7 +3,6 @@ package load
 import (
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,9 +10,9 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/accelerator-exporter/accelerator_exporter/bench/openai"
@@ -22,18 +21,15 @@ import (
 
 // Follower puts on a share of a load as the machine that leads says.
 type Follower struct {
-	URL         string // of the leader
-	Client      *http.Client
-	Share       Share
-	Identity    Identity
-	JoinTimeout time.Duration
-	Clock       func() time.Time // the machine's clock, [time.Now] when nil
+	Team
+	URL    string // of the leader
+	Client *http.Client
+	Clock  func() time.Time // the machine's: [time.Now]
 
 	id      string
+	zip     *zstd.Encoder
 	session *Session
-	own     clock    // of this machine
-	found   *survey  // nil before all have joined
-	log     *os.File // to be read
+	own     clock // of this machine
 
 	board
 	state                            // as the leader has said
@@ -46,51 +42,38 @@ type Follower struct {
 // [Result.Folder]. Watchers see this machine's share.
 func (f *Follower) Run(ctx context.Context, cfg Config, watchers ...Watcher) (Result, error) {
 	s := newSession(cfg, watchers)
-	if f.Clock != nil {
-		s.clock = newClock(f.Clock())
-	}
-	s.begin, s.share = f.begin, f.Share
-	f.id, f.session, f.own, f.meter = openai.NewRequestID(), s, *s.clock, new(Meter)
-	if err := f.join(ctx); err != nil {
-		return s.result, fmt.Errorf("joining the load of %s: %w", f.URL, err)
-	}
-	if err := f.open(ctx); err != nil {
-		return s.result, err
-	}
-	defer f.log.Close()
+	s.clock, s.begin, s.share = newClock(f.Clock()), f.begin, f.Share
+	s.keeps = true                                                           // the records until the leader has them
+	f.zip, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest)) // the option is right
+	f.id, f.session, f.own, f.meter, f.withdraw = openai.NewRequestID(), s, *s.clock, new(Meter), func(error) {}
 	beside, leading := errgroup.WithContext(ctx)
-	over := make(chan struct{})
-	beside.Go(func() error { return f.keepInStep(over) })
+	working, end := context.WithCancel(context.Background())
+	beside.Go(func() error { return f.keepInStep(working) })
 	err := f.takeSteps(leading)
-	_, closing := s.Close()
-	close(over)
-	if err = cmp.Or(beside.Wait(), err, closing); err != nil {
-		return s.result, fmt.Errorf("%w (what was measured here is kept in %s)", err, s.result.Folder)
+	if s.log != nil {
+		_, closing := s.Close()
+		err = cmp.Or(err, closing)
 	}
-	return s.result, os.RemoveAll(s.result.Folder)
+	end()
+	err = cmp.Or(beside.Wait(), err)
+	switch {
+	case err == nil:
+		return s.result, os.RemoveAll(s.result.Folder)
+	case s.result.Folder != "":
+		err = fmt.Errorf("%w (what was measured here is kept in %s)", err, s.result.Folder)
+	}
+	return s.result, fmt.Errorf("following %s: %w", f.URL, err)
 }
 
-// join waits for the leader, and for what it found out.
-func (f *Follower) join(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, f.JoinTimeout)
-	defer cancel()
-	for {
-		now, err := f.ask(ctx, nil)
-		if f.found = now.Survey; f.found != nil || errors.Is(err, errRefused) {
-			return err
-		}
-		if sleepUntil(ctx, time.Now().Add(readyPause)); ctx.Err() != nil {
-			return cmp.Or(err, ctx.Err())
-		}
+// takeSteps opens the session as [Open] does, but with what the leader has found out in place of checks, and runs each of
+// the leader's steps.
+func (f *Follower) takeSteps(ctx context.Context) error {
+	s, now := f.session, state{}
+	if err := f.wait(ctx, func() bool { now = f.state; return now.Run != nil }); err != nil {
+		return err
 	}
-}
-
-// open is like [Open], but takes the leader's survey in place of checks of the endpoint and of the load.
-func (f *Follower) open(ctx context.Context) (err error) {
-	s, found := f.session, f.found
-	found.Run.Command, found.Run.Metadata = s.cfg.Run.Command, s.cfg.Run.Metadata
-	found.Dataset.Trace = s.cfg.Dataset.Trace
-	s.cfg.Run, s.cfg.Dataset, s.modelLength = found.Run, found.Dataset, found.ModelLength
+	now.Dataset.Trace = s.cfg.Dataset.Trace // which is not told
+	s.cfg.Run, s.cfg.Dataset, s.modelLength = *now.Run, now.Dataset, now.ModelLength
 	s.sources = []*source{{kind: runlog.SourceClient, read: readSelf}}
 	if err := s.prepareDataset(ctx); err != nil {
 		return err
@@ -98,138 +81,90 @@ func (f *Follower) open(ctx context.Context) (err error) {
 	if err := s.openLog(ctx); err != nil {
 		return err
 	}
-	f.log, err = os.Open(filepath.Join(rankFolder(s.result.Folder, s.cfg.Run), runlog.FileName))
-	return err
-}
-
-func (f *Follower) takeSteps(ctx context.Context) error {
 	for {
-		var now state
-		err := f.wait(ctx, func() bool {
-			now = f.state
-			return now.IsEnded || now.Step != nil && now.Step.Index >= f.ready
-		})
+		err := f.wait(ctx, func() bool { now = f.state; return now.IsEnded || now.Steps > f.ready })
 		if err != nil || now.IsEnded {
 			return err
 		}
-		if err := f.session.run(ctx, *now.Step); err != nil {
+		if err := s.run(ctx, now.Step); err != nil {
 			return err
 		}
 	}
 }
 
 // begin finds out how the leader's clock stands, and waits until all machines are ready.
-func (f *Follower) begin(ctx context.Context, step *runlog.Step, m *Meter, withdraw context.CancelCauseFunc) (*Meter, error) {
+func (f *Follower) begin(ctx context.Context, step *runlog.Step, m *Meter, withdraw context.CancelCauseFunc) {
 	// As in NTP, the shortest of ten round trips gives the offset, and half of it is the uncertainty.
-	for answered := 0; answered < 10; {
+	for answered := 0; answered < 10 && ctx.Err() == nil; sleepUntil(ctx, time.Now().Add(waitPause)) {
 		asked := time.Now()
 		now, err := f.ask(ctx, nil)
 		half := time.Since(asked) / 2
-		switch {
-		case ctx.Err() != nil || errors.Is(err, errRefused):
-			return nil, cmp.Or(err, ctx.Err())
-		case err != nil: // keepInStep ends it where the leader stays away
-			sleepUntil(ctx, time.Now().Add(syncPause))
-			continue
-		case step.Clock == nil || half < step.Clock.Uncertainty:
-			step.Clock = &runlog.Clock{Offset: now.Now.Sub(f.own.at(asked.Add(half))), Uncertainty: half}
+		if err == nil { // else keepInStep ends it where the leader stays away
+			answered++
 		}
-		answered++
+		if err == nil && (step.Clock == nil || half < step.Clock.Uncertainty) {
+			step.Clock = &runlog.Clock{Offset: now.Now.Sub(f.own.at(asked.Add(half))), Uncertainty: half}
+			f.session.clock.logged = f.own.logged.Add(step.Clock.Offset)
+		}
 	}
-	f.session.clock.logged = f.own.logged.Add(step.Clock.Offset)
 	f.update(func() { f.meter, f.withdraw, f.ready = m, withdraw, step.Index+1 })
-	_ = f.wait(ctx, func() bool {
-		step.Started = f.BeginsAt
-		return f.IsEnded || f.Step.Index != step.Index || f.Stop != "" || !f.BeginsAt.IsZero()
-	})
-	if step.Started.IsZero() { // it is to end before it begins
-		step.Started = f.session.clock.now()
-		withdraw(stopError(runlog.StopInterrupted))
+	if f.wait(ctx, func() bool { step.Started = f.BeginsAt; return !f.BeginsAt.IsZero() }) != nil {
+		step.Started = f.session.clock.now() // and it ends at once
 	}
-	return m, nil
 }
 
-// keepInStep tells the leader how this machine stands and sends its log, until over is closed and all of it is there. It
-// fails where the leader is silent for too long, or does not want this machine.
-func (f *Follower) keepInStep(over <-chan struct{}) error {
-	piece, zip := make([]byte, maxPiece), gzip.NewWriter(nil)
-	for lastAnswer, isOver := time.Now(), false; ; {
-		unsent, err := f.unsent(piece, zip)
-		if err != nil {
-			return err
+// keepInStep tells the leader how this machine stands and sends its records, while there is work and until all of them
+// are there. It fails where the leader is silent for too long, or does not want this machine.
+func (f *Follower) keepInStep(working context.Context) error {
+	for answered, patience, had := time.Now(), f.JoinTimeout, 0; ; time.Sleep(syncPause) {
+		isOver := working.Err() != nil
+		records := f.unsent(had)
+		had = 0
+		if isOver && len(records) == 0 {
+			return nil
 		}
-		asking, cancel := context.WithTimeout(context.Background(), lostAfter-time.Second)
-		now, err := f.ask(asking, unsent)
+		asking, cancel := context.WithDeadline(context.Background(), answered.Add(patience))
+		now, err := f.ask(asking, records)
 		cancel()
 		switch {
 		case errors.Is(err, errRefused):
 			return err
-		case err == nil && isOver && unsent == nil:
-			return nil
-		case err == nil:
-			lastAnswer = time.Now()
-			f.take(now)
-		case time.Since(lastAnswer) > lostAfter:
-			return fmt.Errorf("the leader has not answered for %s: %w", lostAfter, err)
-		}
-		pause := time.After(syncPause)
-		select {
-		case <-over:
-			if isOver && err != nil {
-				<-pause
-			}
-			isOver = true
-		case <-pause:
+		case err == nil && now.Run != nil:
+			answered, patience, had = time.Now(), lostAfter, now.Have-f.Have
+			f.update(func() {
+				if f.state = now; now.Stop != "" && now.Steps == f.ready {
+					f.withdraw(stopError(now.Stop))
+				}
+			})
+		case time.Since(answered) >= patience:
+			return fmt.Errorf("the leader has not answered for %s: %w", patience, cmp.Or(err, errors.New("it waits for other machines")))
 		}
 	}
 }
 
-// unsent returns the next piece of the log for the leader, compressed, in whole lines; nil where there is none.
-func (f *Follower) unsent(piece []byte, zip *gzip.Writer) ([]byte, error) {
-	n, err := f.log.ReadAt(piece, f.Have)
-	lines := piece[:bytes.LastIndexByte(piece[:n], '\n')+1]
-	switch {
-	case err != nil && !errors.Is(err, io.EOF):
-		return nil, err
-	case len(lines) == 0 && n == len(piece):
-		return nil, fmt.Errorf("a line of the log has more than %d bytes and cannot be sent", n)
-	case len(lines) == 0:
-		return nil, nil
-	}
-	var zipped bytes.Buffer
-	zip.Reset(&zipped)
-	_, _ = zip.Write(lines) // to memory
-	_ = zip.Close()
-	return zipped.Bytes(), nil
-}
-
-// take takes what the leader has said.
-func (f *Follower) take(now state) {
-	f.update(func() {
-		if f.state = now; now.Stop != "" && now.Step.Index < f.ready {
-			f.withdraw(stopError(now.Stop))
-		}
-	})
+// unsent forgets records that the leader has, and returns the next for a message.
+func (f *Follower) unsent(had int) []runlog.Record {
+	f.session.mu.Lock()
+	defer f.session.mu.Unlock()
+	f.session.kept = f.session.kept[had:]
+	return f.session.kept[:min(maxRecords, len(f.session.kept))]
 }
 
 var errRefused = errors.New("refused") // the leader does not want this machine
 
-// ask sends the leader a message with a compressed piece of the log.
-func (f *Follower) ask(ctx context.Context, piece []byte) (now state, err error) {
-	f.mu.Lock()
-	m := message{ID: f.id, Rank: f.Share.Rank, Machines: f.Share.Machines, Ready: f.ready, Log: piece, At: f.Have}
-	for _, counter := range f.meter.counters() {
-		m.Counts = append(m.Counts, counter.Load())
-	}
-	f.mu.Unlock()
-	if f.found == nil {
-		m.Identity = f.Identity
-	}
-	body, err := json.Marshal(m)
-	if err != nil {
-		return now, err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.URL, bytes.NewReader(body))
+// ask sends the leader a message with records.
+func (f *Follower) ask(ctx context.Context, records []runlog.Record) (now state, err error) {
+	m := message{ID: f.id, Share: f.Share, Identity: f.Identity, Records: records}
+	f.update(func() {
+		m.Ready, m.At = f.ready, f.Have
+		for _, counter := range f.meter.counters() {
+			m.Counts = append(m.Counts, counter.Load())
+		}
+	})
+	body, _ := json.Marshal(m)                           // it has no values that cannot be
+	ctx, cancel := context.WithTimeout(ctx, lostAfter/2) // a new connection may come through
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.URL, bytes.NewReader(f.zip.EncodeAll(body, nil)))
 	if err != nil {
 		return now, err
 	}
@@ -238,14 +173,10 @@ func (f *Follower) ask(ctx context.Context, piece []byte) (now state, err error)
 		return now, err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusOK {
-		err = json.NewDecoder(resp.Body).Decode(&now)
-		return now, err
+	if resp.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+		return now, fmt.Errorf("%w: %s: %s", errRefused, resp.Status, bytes.TrimSpace(text))
 	}
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
-	err = fmt.Errorf("%s: %s", resp.Status, bytes.TrimSpace(text))
-	if resp.StatusCode < http.StatusInternalServerError {
-		err = fmt.Errorf("%w: %w", errRefused, err)
-	}
+	err = json.NewDecoder(resp.Body).Decode(&now)
 	return now, err
 }

@@ -1,114 +1,174 @@
 package load
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/accelerator-exporter/accelerator_exporter/bench/dataset"
 	"github.com/accelerator-exporter/accelerator_exporter/bench/runlog"
 )
+
+const (
+	lostAfter  = 5 * time.Second        // without a message, after which the other side is lost
+	startDelay = 2 * time.Second        // from when all machines are ready until the step begins
+	syncPause  = 250 * time.Millisecond // between messages of a machine to its leader
+	waitPause  = 20 * time.Millisecond  // between looks at what is waited for
+	maxRecords = 1000                   // in one message, which is about 5 MB with answers of 283 tokens
+	maxMessage = 256 << 20              // bytes, not compressed
+)
+
+// Team is what each machine of a load knows of the load.
+type Team struct {
+	Share
+	Identity    map[string]string // must be the same on all: the version, digests of flags and of the data set, by name
+	JoinTimeout time.Duration
+	AllowFewer  bool // goes on without machines that are lost
+}
+
+// Share is this machine's rank, from 0, among the machines of one load. The zero value is a load of one machine.
+type Share struct{ Rank, Machines int }
+
+// machines is how many have a part of a step: no more than it has users, or requests in flight.
+func (s Share) machines(step runlog.Step) int {
+	n := max(1, s.Machines)
+	return min(n, cmp.Or(step.Concurrency, n), cmp.Or(step.MaxConcurrency, n))
+}
+
+// part is how many of n fall to this machine; what is left over falls to the lower ranks.
+func (s Share) part(step runlog.Step, n int) int {
+	return max(0, n+s.machines(step)-1-s.Rank) / s.machines(step)
+}
+
+// message is what a machine tells its leader.
+type message struct {
+	ID string // random: tells this process from another of the same rank
+	Share
+	Identity map[string]string
+	Ready    int             // how many steps it has been ready for
+	Counts   []int64         // of the last of them, see [Meter]
+	At       int             // of its records
+	Records  []runlog.Record // of its log, from that one on
+}
+
+// state is the leader's answer to each message.
+type state struct {
+	Run         *runlog.Run    // nil until all have joined, as are the others
+	Dataset     dataset.Config // as it is after the checks
+	ModelLength int
+	Now         time.Time   // of the leader
+	Have        int         // records of the machine that the leader has
+	Steps       int         // that have been announced
+	Step        runlog.Step // the last of them
+	BeginsAt    time.Time   // of that step, zero until all are ready
+	Stop        runlog.Stop // why that step is to end on all machines, empty while it goes on
+	IsEnded     bool        // the whole run
+}
+
+// board is what several goroutines change and wait for.
+type board struct{ mu sync.Mutex }
+
+// update changes what is on the board.
+func (b *board) update(change func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	change()
+}
+
+// wait returns when a condition holds, which is asked under the lock, or when ctx is done.
+func (b *board) wait(ctx context.Context, holds func() bool) error {
+	for isTrue := false; ctx.Err() == nil; sleepUntil(ctx, time.Now().Add(waitPause)) {
+		if b.update(func() { isTrue = holds() }); isTrue {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
 
 // Lead leads the other machines of a load: it tells them each step and when to begin, and takes their logs. It is to be
 // served before the session opens. The zero value is a load of one machine.
 type Lead struct {
-	Machines    int // the leader among them
-	Identity    Identity
-	JoinTimeout time.Duration
-	AllowFewer  bool // goes on without machines that are lost
-
+	Team
+	unzip   *zstd.Decoder
 	session *Session
 
 	board
-	followers []*follower
-	survey    *survey // nil until all have joined
+	followers []*follower // by rank from 1 on, nil for one that has not joined
 	state
-	own, whole *Meter                  // of the leader's part of the present step, and of all
-	withdraw   context.CancelCauseFunc // ends the leader's part
+	meter    *Meter                  // of the present step
+	withdraw context.CancelCauseFunc // ends the leader's part of it
 }
 
 type follower struct {
-	message           // its last
-	log      *os.File // the copy of its log, nil before all have joined
-	have     int64    // bytes of it
+	message      // its last
+	have     int // of its records
+	requests int // among them, of the present step
+	ended    int // so many steps, all when its log has its end
 	watchdog *time.Timer
-	ended    int // so many steps
-	account  runlog.Account
-	kept     []runlog.Record // of the present step
-	isClosed bool            // the log has its end
-	lost     string          // why, in a clause; empty where it is not
+	isLost   bool
+}
+
+// NewLead returns the leader of a team.
+func NewLead(t Team) *Lead {
+	unzip, _ := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxMessage)) // the option is right
+	return &Lead{Team: t, unzip: unzip, followers: make([]*follower, t.Machines-1), meter: new(Meter)}
 }
 
 // waitFor returns when something is true of each machine that is not lost.
 func (l *Lead) waitFor(ctx context.Context, done func(f *follower) bool) {
 	_ = l.wait(ctx, func() bool {
-		return !slices.ContainsFunc(l.followers, func(f *follower) bool { return f.lost == "" && !done(f) })
+		return !slices.ContainsFunc(l.followers, func(f *follower) bool { return !f.isLost && !done(f) })
 	})
 }
 
+// gather waits until all machines have joined.
 func (l *Lead) gather(ctx context.Context) error {
 	joining, cancel := context.WithTimeout(ctx, l.JoinTimeout)
 	defer cancel()
-	if l.wait(joining, func() bool { return len(l.followers) >= l.Machines-1 }) == nil {
-		return nil
-	}
+	_ = l.wait(joining, func() bool { return !slices.Contains(l.followers, nil) })
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var missing []int // ranks
-	for rank := 1; rank < l.Machines; rank++ {
-		if !slices.ContainsFunc(l.followers, func(f *follower) bool { return f.Rank == rank }) {
-			missing = append(missing, rank)
+	for i, f := range l.followers {
+		if f == nil {
+			missing = append(missing, i+1)
 		}
 	}
-	return cmp.Or(ctx.Err(), fmt.Errorf("these machines did not join within %s: %v", l.JoinTimeout, missing))
+	if missing == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("these machines did not join within %s: %v", l.JoinTimeout, missing)
 }
 
-// open begins the copies of the other machines' logs, and tells them what was found out.
-func (l *Lead) open(s *Session) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	slices.SortFunc(l.followers, func(a, b *follower) int { return a.Rank - b.Rank })
-	for _, f := range l.followers {
-		folder := rankFolder(s.result.Folder, runlog.Run{Rank: f.Rank, Machines: l.Machines})
-		err := os.Mkdir(folder, 0o755)
-		if err == nil {
-			f.log, err = os.Create(filepath.Join(folder, runlog.FileName))
+// open tells the others what was found out.
+func (l *Lead) open(s *Session) {
+	l.update(func() {
+		l.session, l.Run, l.Dataset, l.ModelLength = s, &s.cfg.Run, s.cfg.Dataset, s.modelLength
+		for _, f := range l.followers {
+			f.watchdog = time.AfterFunc(lostAfter, func() { l.update(func() { l.lose(f, "sent no message in time") }) })
 		}
-		if err != nil {
-			return fmt.Errorf("making the logs of other machines: %w", err)
-		}
-		f.watchdog = time.AfterFunc(l.JoinTimeout, func() { // it reads its prompts first
-			l.update(func() { l.lose(f, "sent no message in time") })
-		})
-	}
-	l.session, l.survey = s, &survey{s.cfg.Run, s.cfg.Dataset, s.modelLength}
-	return nil
+	})
 }
 
 // lose gives a machine up, and ends the step on all unless that is allowed. The caller holds mu.
 func (l *Lead) lose(f *follower, why string) {
-	if f.isClosed || f.lost != "" {
+	if f.isLost || f.ended == math.MaxInt {
 		return
 	}
-	f.lost = why
-	if slices.ContainsFunc(f.kept, func(rec runlog.Record) bool { return rec.Step != nil && f.ended <= rec.Step.Index }) {
-		f.account.Unknown = max(0, int(f.Counts[0])-f.account.Attempted)
-		f.account.Attempted += f.account.Unknown
-		end := runlog.Record{StepEnd: &runlog.StepEnd{Step: l.Step.Index, Ended: l.session.clock.now(), Stop: runlog.StopLost, Account: f.account}}
-		line, _ := json.Marshal(end) // it has no values that cannot be
-		_, _ = f.log.Write(append(line, '\n'))
-		f.kept = append(f.kept, end)
-	}
+	f.isLost = true
+	l.meter.Queued.others.Add(-f.Counts[1])
+	l.meter.InFlight.others.Add(-f.Counts[2])
 	l.session.note("machine %d %s", f.Rank, why)
 	if !l.AllowFewer {
 		l.stopAll(runlog.StopVoid)
@@ -126,206 +186,149 @@ func (l *Lead) stopAll(why runlog.Stop) {
 func (l *Lead) announce(step runlog.Step) {
 	step.MaxFailureRatio = 0 // which the leader judges over all
 	l.update(func() {
-		l.state, l.withdraw = state{Step: &step}, nil
+		if l.Stop != runlog.StopVoid { // which stays: a machine is missing
+			l.Stop = ""
+		}
+		l.Steps, l.Step, l.BeginsAt = step.Index+1, step, time.Time{}
 		for _, f := range l.followers {
-			f.account, f.kept = runlog.Account{}, f.kept[:min(1, len(f.kept))]
+			f.requests = 0
+			clear(f.Counts)
 		}
 	})
 }
 
-// begin waits until all machines are ready, and says when the step begins. It returns the meter of all.
-func (l *Lead) begin(ctx context.Context, step *runlog.Step, own *Meter, withdraw context.CancelCauseFunc) (*Meter, error) {
+// begin waits until all machines are ready, and says when the step begins.
+func (l *Lead) begin(ctx context.Context, step *runlog.Step, m *Meter, withdraw context.CancelCauseFunc) {
 	l.update(func() {
-		l.own, l.whole, l.withdraw = own, own, withdraw
-		if l.Machines > 1 {
-			l.whole = new(Meter)
+		if l.meter, l.withdraw = m, withdraw; l.Stop != "" {
+			l.stopAll(l.Stop)
 		}
 	})
-	l.waitFor(ctx, func(f *follower) bool { return f.Ready > step.Index })
+	l.waitFor(ctx, func(f *follower) bool { return f.Ready == l.Steps })
 	step.Started = l.session.clock.now()
-	l.update(func() {
-		isLost := slices.ContainsFunc(l.followers, func(f *follower) bool { return f.lost != "" })
-		switch {
-		case isLost && !l.AllowFewer:
-			l.stopAll(runlog.StopVoid)
-		case l.Machines > 1 && ctx.Err() == nil: // else the step shows it
-			step.Started = step.Started.Add(startDelay)
-			l.BeginsAt = step.Started
-		}
-	})
-	return l.whole, nil
+	if len(l.followers) > 0 {
+		step.Started = step.Started.Add(startDelay)
+	}
+	l.update(func() { l.BeginsAt = step.Started })
 }
 
-// sum brings the meter of all machines up to date. The caller holds mu.
-func (l *Lead) sum() {
-	if l.whole == l.own {
-		return
-	}
-	for i, counter := range l.whole.counters() {
-		n := l.own.counters()[i].Load()
-		for _, f := range l.followers {
-			if f.Ready > l.Step.Index && f.lost == "" {
-				n += f.Counts[i]
-			}
-		}
-		counter.Store(n)
-	}
-	l.whole.FirstSent.Store(l.own.FirstSent.Load())
-	l.whole.Reached.Store(l.own.Reached.Load())
-	l.whole.SendingEnded.Store(l.own.SendingEnded.Load())
-}
-
-// others is what became of the requests of the other machines in this step.
-func (l *Lead) others() (all runlog.Account) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, f := range l.followers {
-		all.Add(f.account)
-	}
-	return all
-}
-
-// end waits until the step has ended on all machines. It sets end.Stop where another machine stopped the step, and
-// returns the other machines' records of the step, those of each after its run.
-func (l *Lead) end(ctx context.Context, end *runlog.StepEnd) (records []runlog.Record) {
+// end waits until the step has ended on all machines. It sets end.Stop where another machine stopped the step, and says
+// which are lost, and how many of their requests are in no log.
+func (l *Lead) end(ctx context.Context, end *runlog.StepEnd) {
 	if end.Stop.Early() {
 		l.update(func() { l.stopAll(end.Stop) })
 	}
 	defer context.AfterFunc(ctx, func() { l.update(func() { l.stopAll(runlog.StopInterrupted) }) })()
-	l.waitFor(context.WithoutCancel(ctx), func(f *follower) bool { return f.ended > end.Step })
+	l.waitFor(context.WithoutCancel(ctx), func(f *follower) bool { return f.ended >= l.Steps })
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sum()
 	end.Stop = cmp.Or(l.Stop, end.Stop)
 	for _, f := range l.followers {
-		if len(f.kept) > 1 {
-			records = append(records, f.kept...)
+		if f.isLost {
+			end.Lost = append(end.Lost, f.Rank)
+			end.Unknown += max(0, int(f.Counts[0])-f.requests)
 		}
 	}
-	return records
+	end.Attempted += end.Unknown
 }
 
 // dismiss tells the others that the run has ended, and waits for the ends of their logs.
 func (l *Lead) dismiss() {
-	l.update(func() { l.IsEnded = true })
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
-	l.waitFor(ctx, func(f *follower) bool { return f.isClosed })
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, f := range l.followers {
-		f.watchdog.Stop()
-		_ = errors.Join(f.log.Sync(), f.log.Close()) // what is missing shows: the log has no end
-	}
+	l.update(func() {
+		l.IsEnded = true
+		l.stopAll(runlog.StopInterrupted) // where an error of the leader's has ended it
+	})
+	l.waitFor(context.Background(), func(f *follower) bool { return f.ended == math.MaxInt })
 }
 
-// take takes the lines of a piece of another machine's log. The caller holds mu.
-func (l *Lead) take(f *follower, piece []byte) {
-	for line := range bytes.Lines(piece) {
-		rec, err := runlog.Decode(line)
-		if err != nil {
-			continue // as a report does
-		}
-		switch {
-		case rec.Request != nil:
-			f.account.Count(rec.Request.Reason())
-			l.session.requestDone(rec.Request)
-		case rec.RunEnd != nil:
-			if !l.IsEnded {
-				l.lose(f, "left the load")
-			}
-			f.isClosed = true
-		}
-		if rec.Run != nil || rec.Step != nil || l.session.keeps {
-			f.kept = append(f.kept, rec)
-		}
-		switch end := rec.StepEnd; {
-		case end == nil || !end.Stop.Early() || l.Stop != "" || l.IsEnded:
-		case end.Stop == runlog.StopUnreachable:
+// take takes a record of another machine. The caller holds mu.
+func (l *Lead) take(f *follower, rec runlog.Record) error {
+	f.have++
+	l.session.keep(rec)
+	switch end := rec.StepEnd; {
+	case rec.Request != nil:
+		f.requests++
+		l.session.requestDone(rec.Request)
+	case end != nil:
+		if f.ended = end.Step + 1; end.Stop == runlog.StopUnreachable {
 			l.stopAll(end.Stop)
-		default:
-			l.lose(f, "was interrupted")
+		} else if end.Stop.Early() && l.Stop == "" {
+			l.lose(f, "left the load")
 		}
-		if rec.StepEnd != nil {
-			f.ended = rec.StepEnd.Step + 1
+	case rec.RunEnd != nil:
+		if !l.IsEnded {
+			l.lose(f, "left the load")
 		}
+		f.ended = math.MaxInt
 	}
+	return l.session.log.Write(rec)
 }
 
-// join returns the machine that sent a message, added at its first, or why it is refused. The caller holds mu.
-func (l *Lead) join(m message) (f *follower, refusal string) {
-	at := slices.IndexFunc(l.followers, func(f *follower) bool { return f.Rank == m.Rank })
-	switch {
-	case m.Rank < 1 || m.Rank >= l.Machines || m.Machines != l.Machines:
-		return nil, fmt.Sprintf("of %d is none of the leader's %d", m.Machines, l.Machines)
-	case at >= 0 && l.followers[at].ID != m.ID:
-		return nil, "has joined before: give each machine a --rank of its own"
-	case at >= 0 && l.followers[at].lost != "":
-		return nil, "was lost, and the load goes on without it"
-	case at >= 0:
-		return l.followers[at], ""
+// join returns the machine that sent a message, added at its first, or why it may not take part. The caller holds mu.
+func (l *Lead) join(m message) (*follower, error) {
+	if m.Rank < 1 || m.Rank >= l.Machines || m.Machines != l.Machines {
+		return nil, fmt.Errorf("of %d is none of the leader's %d", m.Machines, l.Machines)
+	}
+	switch f := l.followers[m.Rank-1]; {
+	case f != nil && f.ID != m.ID:
+		return nil, errors.New("has joined before: give each machine a --rank of its own")
+	case f != nil && f.isLost:
+		return nil, errors.New("was lost, and the load goes on without it")
+	case f != nil:
+		return f, nil
 	}
 	for _, name := range slices.Concat(slices.Collect(maps.Keys(m.Identity)), slices.Collect(maps.Keys(l.Identity))) {
 		if m.Identity[name] != l.Identity[name] {
-			return nil, fmt.Sprintf("has another %s than the leader", name)
+			return nil, fmt.Errorf("has another %s than the leader", name)
 		}
 	}
-	f = &follower{message: m}
-	l.followers = append(l.followers, f)
-	return f, ""
+	l.followers[m.Rank-1] = &follower{message: m}
+	return l.followers[m.Rank-1], nil
 }
 
-// sync takes a machine's message and the piece of its log, if that continues the copy, and returns the load's state.
-// refusal is why the machine may not take part, empty where it may.
-func (l *Lead) sync(m message, piece []byte) (now state, refusal string, err error) {
-	l.update(func() {
-		var f *follower
-		if f, refusal = l.join(m); refusal != "" || l.survey == nil {
-			return
+// sync takes a machine's message and its records, if they are the next, and returns the load's state.
+func (l *Lead) sync(m message) (state, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f, err := l.join(m)
+	if err != nil || l.Run == nil {
+		return state{}, err
+	}
+	f.watchdog.Reset(lostAfter)
+	if m.Ready != l.Steps { // they are of the step before
+		clear(m.Counts)
+	}
+	for i, counter := range l.meter.counters() {
+		counter.others.Add(m.Counts[i] - f.Counts[i])
+	}
+	f.message = m
+	for i, rec := range m.Records {
+		if m.At+i == f.have {
+			err = cmp.Or(err, l.take(f, rec))
 		}
-		f.message = m
-		if m.Identity == nil {
-			f.watchdog.Reset(lostAfter)
-		}
-		if m.At == f.have && len(piece) > 0 {
-			if _, err = f.log.Write(piece); err == nil {
-				f.have += int64(len(piece))
-				l.take(f, piece)
-			}
-		}
-		l.sum()
-		now = l.state
-		now.Now, now.Have = l.session.clock.now(), f.have
-		if m.Identity != nil {
-			now.Survey = l.survey
-		}
-	})
-	return now, refusal, err
+	}
+	now := l.state
+	now.Now, now.Have = l.session.clock.now(), f.have
+	return now, err
 }
 
 // ServeHTTP answers a machine's message.
 func (l *Lead) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var m message
-	var piece []byte
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 2*maxPiece)).Decode(&m)
-	if err == nil && m.Log != nil {
-		var unzip *gzip.Reader
-		if unzip, err = gzip.NewReader(bytes.NewReader(m.Log)); err == nil {
-			piece, err = io.ReadAll(io.LimitReader(unzip, maxPiece))
-		}
+	var now state
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
+	if err == nil {
+		body, err = l.unzip.DecodeAll(body, nil)
+	}
+	if err == nil {
+		err = json.Unmarshal(body, &m)
+	}
+	if err == nil {
+		now, err = l.sync(m)
 	}
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+		http.Error(w, fmt.Sprintf("machine %d %s", m.Rank, err), http.StatusConflict)
 		return
 	}
-	now, refusal, err := l.sync(m, piece)
-	switch {
-	case refusal != "":
-		http.Error(w, fmt.Sprintf("machine %d %s", m.Rank, refusal), http.StatusConflict)
-	case err != nil:
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-	default:
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(now) // the client may be gone
-	}
+	_ = json.NewEncoder(w).Encode(now) // the client may be gone
 }

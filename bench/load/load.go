@@ -56,15 +56,15 @@ type Session struct {
 	aimed       int // tokens of the first prompt, 0 where its length is not made
 	clock       *clock
 	blockSize   int   // of the server's prefix cache, 0 where its metrics do not say
-	lead        *Lead // nil where another machine leads
+	lead        *Lead // of no others where another machine leads
 	share       Share
-	// begin waits for all machines, and fills in when the step begins and by which clock. withdraw is for others that end
-	// it. It returns the meter that watchers see.
-	begin func(ctx context.Context, step *runlog.Step, own *Meter, withdraw context.CancelCauseFunc) (*Meter, error)
+	// begin waits for all machines, and fills in when the step begins and by which clock. withdraw is for others that end it.
+	begin func(ctx context.Context, step *runlog.Step, m *Meter, withdraw context.CancelCauseFunc)
 
-	keeps    bool            // the caller of Step wants records; the lead's mu is held to write it
 	mu       sync.Mutex      // samples come beside requests
-	kept     []runlog.Record // of the run and the present step
+	runs     []runlog.Record // of all machines
+	keeps    bool            // the caller of Step wants records
+	kept     []runlog.Record // of the runs and the present step
 	watching sync.Mutex      // one call of a watcher at a time
 }
 
@@ -72,20 +72,19 @@ type Session struct {
 // closed unless there is an error. What can be known to go wrong does so before a log is made.
 func Open(ctx context.Context, cfg Config, watchers ...Watcher) (*Session, error) {
 	s := newSession(cfg, watchers)
-	s.lead = cmp.Or(cfg.Lead, new(Lead))
-	if s.begin = s.lead.begin; s.lead.Machines > 1 {
-		s.share.Machines = s.lead.Machines
-	}
+	s.lead = cmp.Or(cfg.Lead, s.lead)
+	s.begin, s.share = s.lead.begin, s.lead.Share
 	for _, check := range []func(context.Context) error{s.checkModels, s.openSources, s.prepareDataset, s.checkLoad, s.lead.gather, s.openLog} {
 		if err := check(ctx); err != nil {
 			return s, err
 		}
 	}
-	return s, s.lead.open(s)
+	s.lead.open(s)
+	return s, nil
 }
 
 func newSession(cfg Config, watchers []Watcher) *Session {
-	return &Session{cfg: cfg, watchers: watchers, prefixes: &prefixes{sent: map[uint64]int{}}, clock: newClock(time.Now())}
+	return &Session{cfg: cfg, watchers: watchers, prefixes: &prefixes{sent: map[uint64]int{}}, clock: newClock(time.Now()), lead: new(Lead)}
 }
 
 const (
@@ -138,7 +137,7 @@ func (s *Session) openLog(context.Context) error {
 	run := &s.cfg.Run
 	run.Schema, run.ID = runlog.Schema, fmt.Sprintf("%016x", rand.Uint64())
 	run.Started, run.Host, run.GOMAXPROCS = s.clock.logged, host, runtime.GOMAXPROCS(0)
-	run.Rank, run.Machines = s.share.Rank, s.share.Machines
+	run.Rank, run.Machines, run.AllowFewer = s.share.Rank, s.share.Machines, s.lead.AllowFewer
 	run.Steps = nil
 	for _, step := range s.cfg.Steps {
 		run.Steps = append(run.Steps, step.Label(false).Short)
@@ -158,26 +157,22 @@ func (s *Session) openLog(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.log, err = runlog.Create(rankFolder(s.result.Folder, *run), *run); err != nil {
+	if s.log, err = runlog.Create(s.result.Folder, *run); err != nil {
 		return err
 	}
+	s.keep(runlog.Record{Run: run, Rank: run.Rank})
 	for _, w := range s.watchers {
 		w.RunStarted(*run)
 	}
 	return nil
 }
 
-func rankFolder(folder string, run runlog.Run) string {
-	if run.Machines == 0 {
-		return folder
-	}
-	return filepath.Join(folder, fmt.Sprintf("rank-%04d", run.Rank)) // in their order
-}
-
 // Step runs a step and returns the records of the run and the step, also of one that an error ended.
 // [runlog.Stop.Early] of its end says whether another step makes sense.
 func (s *Session) Step(ctx context.Context, step runlog.Step) ([]runlog.Record, error) {
-	s.lead.update(func() { s.keeps, s.kept = true, []runlog.Record{{Run: &s.cfg.Run}} })
+	s.mu.Lock()
+	s.keeps, s.kept = true, slices.Clone(s.runs)
+	s.mu.Unlock()
 	err := s.run(ctx, step)
 	return s.kept, err
 }
@@ -190,10 +185,8 @@ func (s *Session) Close() (Result, error) {
 		}
 	}
 	// A run that failed has an end too: one without was killed.
-	err := s.log.Write(runlog.Record{RunEnd: &runlog.RunEnd{Ended: s.clock.now(), Stop: s.result.Stop}})
-	if s.lead != nil {
-		s.lead.dismiss()
-	}
+	err := s.write(runlog.Record{RunEnd: &runlog.RunEnd{Ended: s.clock.now(), Stop: s.result.Stop}})
+	s.lead.dismiss()
 	return s.result, cmp.Or(err, s.log.Close())
 }
 
@@ -204,32 +197,24 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 		return err
 	}
 	defer prompts.Close()
-	if s.lead != nil {
-		s.lead.announce(step)
-	}
+	s.lead.announce(step)
 	s.countRecords(ctx, step)
 	if err := s.warmUp(ctx, step); err != nil {
 		return err
 	}
 	running, withdraw := context.WithCancelCause(ctx)
 	defer withdraw(nil)
-	var own Meter
-	meter, err := s.begin(running, &step, &own, withdraw)
-	if err != nil {
-		return err
-	}
+	var meter Meter
+	s.begin(running, &step, &meter, withdraw)
 	if err := s.write(runlog.Record{Step: &step}); err != nil {
 		return err
 	}
 	stopSampling := s.startSampling(ctx, step.Index)
 	for _, w := range s.watchers {
-		w.StepStarted(step, meter)
+		w.StepStarted(step, &meter)
 	}
-	r := s.newStep(step, &own)
+	r := s.newStep(step, &meter)
 	r.seed = gapSeed(s.cfg.Run.Seed, step.Index)
-	if s.lead != nil {
-		r.others = s.lead.others
-	}
 	if s.share != (Share{}) {
 		r.begin = s.clock.started.Add(step.Started.Sub(s.clock.logged)) // by the monotonic clock
 	}
@@ -242,25 +227,17 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	}
 	end, err := r.run(running, step, prompts)
 	err = cmp.Or(err, stopSampling())
-	var others []runlog.Record
-	var all runlog.Account
-	if s.lead != nil {
-		others, all = s.lead.end(ctx, &end), s.lead.others()
-	}
-	if all.Add(end.Account); !end.Stop.Early() && step.MaxFailureRatio > 0 && all.FailureRatio() > step.MaxFailureRatio {
+	s.lead.end(ctx, &end)
+	if !end.Stop.Early() && r.tooManyFailed(0) { // on all machines
 		end.Stop = runlog.StopFailureRatio
 	}
 	for _, w := range s.watchers {
 		w.StepEnded(end)
 	}
-	s.result.Attempted += all.Attempted
-	s.result.Succeeded += all.Succeeded
+	s.result.Attempted += int(meter.Attempted.Load())
+	s.result.Succeeded += int(meter.Succeeded.Load())
 	s.result.Stop = end.Stop
-	err = cmp.Or(err, s.write(runlog.Record{StepEnd: &end}))
-	if s.keeps {
-		s.kept = append(s.kept, others...)
-	}
-	return err
+	return cmp.Or(err, s.write(runlog.Record{StepEnd: &end}))
 }
 
 func (s *Session) requestDone(q *runlog.Request) {
@@ -328,14 +305,23 @@ func (s *Session) newStep(step runlog.Step, meter *Meter) *activeStep {
 	}
 }
 
-// write keeps a record in the log, and for the caller of Step.
+// write writes a record to the log, and keeps it for the caller of Step.
 func (s *Session) write(record runlog.Record) error {
+	record.Rank = s.share.Rank
+	s.keep(record)
+	return s.log.Write(record)
+}
+
+// keep keeps a record of any machine for the caller of Step.
+func (s *Session) keep(record runlog.Record) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if record.Run != nil {
+		s.runs = append(s.runs, record)
+	}
 	if s.keeps {
 		s.kept = append(s.kept, record)
 	}
-	s.mu.Unlock()
-	return s.log.Write(record)
 }
 
 func (s *Session) request(step runlog.Step, j job) openai.Request {

@@ -15,21 +15,30 @@ import (
 
 // Meter is what a step is doing at the moment. Each step has its own.
 type Meter struct {
-	Attempted atomic.Int64 // admitted: queued, in flight, or ended
-	Queued    atomic.Int64 // due and not yet sent, as a rule under a bound on concurrency
-	InFlight  atomic.Int64
-	Succeeded atomic.Int64
-	Failed    atomic.Int64
-	Canceled  atomic.Int64
+	Attempted Counter // admitted: queued, in flight, or ended
+	Queued    Counter // due and not yet sent, as a rule under a bound on concurrency
+	InFlight  Counter
+	Succeeded Counter
+	Failed    Counter
+	Canceled  Counter
 	// FirstSent is when the first request was sent, Reached when [runlog.Step.Concurrency]
 	// requests were first in flight: Unix time in nanoseconds, 0 for not yet.
 	FirstSent, Reached atomic.Int64
 	SendingEnded       atomic.Bool // no more requests will be sent
 }
 
-// counters are those that add up over the machines of a load.
-func (m *Meter) counters() []*atomic.Int64 {
-	return []*atomic.Int64{&m.Attempted, &m.Queued, &m.InFlight, &m.Succeeded, &m.Failed, &m.Canceled}
+// Counter counts requests of this machine, and of those that it leads.
+type Counter struct {
+	atomic.Int64              // this machine's
+	others       atomic.Int64 // as they said last
+}
+
+// Load is the number on all machines.
+func (c *Counter) Load() int64 { return c.Int64.Load() + c.others.Load() }
+
+// counters are in the order of a message's Counts.
+func (m *Meter) counters() []*Counter {
+	return []*Counter{&m.Attempted, &m.Queued, &m.InFlight, &m.Succeeded, &m.Failed, &m.Canceled}
 }
 
 const (
@@ -84,11 +93,9 @@ func (s *activeStep) count(q *runlog.Request) {
 
 // tooManyFailed reports whether the failure ratio of all machines is above its limit, once least requests have ended.
 func (s *activeStep) tooManyFailed(least int) bool {
-	limit, all := s.step.MaxFailureRatio, s.ended.Account
-	if limit > 0 && s.others != nil {
-		all.Add(s.others())
-	}
-	return limit > 0 && all.Attempted-all.Canceled >= least && all.FailureRatio() > limit
+	limit, failed := s.step.MaxFailureRatio, s.meter.Failed.Load()
+	ended := failed + s.meter.Succeeded.Load()
+	return limit > 0 && ended >= int64(least) && float64(failed)/float64(ended) > limit
 }
 
 // end closes the account. It fails where a request was lost or counted twice, which is a bug.
@@ -109,7 +116,7 @@ func (s *activeStep) end() (runlog.StepEnd, error) {
 	if !e.Stop.Early() && s.tooManyFailed(0) { // of a step too short to stop before
 		e.Stop = runlog.StopFailureRatio
 	}
-	if e.Attempted = int(s.meter.Attempted.Load()); e.Attempted != s.ended.Attempted {
+	if e.Attempted = int(s.meter.Attempted.Int64.Load()); e.Attempted != s.ended.Attempted {
 		lost = fmt.Errorf("accounting: %d requests were attempted, but %d succeeded, %d failed and %d were canceled",
 			e.Attempted, e.Succeeded, s.ended.Failures(), e.Canceled)
 	}

@@ -178,13 +178,13 @@ func TestStepIsSampledToItsEnd(t *testing.T) {
 		log, err := runlog.Create(t.TempDir(), runlog.Run{})
 		noError(t, err)
 		defer log.Close()
-		s := &Session{sources: []*source{o}, keeps: true, kept: []runlog.Record{{}}, log: log, clock: newClock(time.Now())}
+		s := &Session{sources: []*source{o}, keeps: true, log: log, clock: newClock(time.Now())}
 		start := time.Now()
 		stop := s.startSampling(t.Context(), 0)
 		time.Sleep(2500 * time.Millisecond)
 		err = stop()
 		var got []time.Duration
-		for _, rec := range s.kept[1:] {
+		for _, rec := range s.kept {
 			got = append(got, rec.Sample.At.Sub(start)/time.Millisecond)
 		}
 		if diff := cmp.Diff([]time.Duration{1000, 2000, 2500}, got); diff != "" || err != nil || o.failed != 1 {

@@ -48,13 +48,12 @@ type activeStep struct {
 	meter        *Meter
 	seed         uint64 // of the gaps between arrivals
 	prefixes     *prefixes
-	modelLength  int                   // bounds a conversation, in tokens, 0 for not known
-	clock        *clock                // of the log
-	share        Share                 // of the step that this machine puts on
-	begin        time.Time             // of all machines; zero for as soon as prompts are ready
-	others       func() runlog.Account // what became of the requests of the other machines so far
-	lastReceived func() time.Time      // when any answer last received bytes
-	fineWait     time.Duration         // see [Config]
+	modelLength  int              // bounds a conversation, in tokens, 0 for not known
+	clock        *clock           // of the log
+	share        Share            // of the step that this machine puts on
+	begin        time.Time        // of all machines; zero for as soon as prompts are ready
+	lastReceived func() time.Time // when any answer last received bytes
+	fineWait     time.Duration    // see [Config]
 
 	step      runlog.Step
 	start     time.Time
@@ -155,7 +154,7 @@ func (s *activeStep) withdraw(why runlog.Stop) {
 }
 
 func (s *activeStep) noteSendingEnded() {
-	if s.sending.Err() != nil && s.meter.Queued.Load() == 0 {
+	if s.sending.Err() != nil && s.meter.Queued.Int64.Load() == 0 {
 		s.meter.SendingEnded.Store(true)
 	}
 }

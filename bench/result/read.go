@@ -62,7 +62,7 @@ func Read(opts Options, paths ...string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all reading
+	all := reading{last: map[int]*part{}}
 	for _, file := range files {
 		damaged, err := runlog.Read(file, all.take)
 		if err != nil {
@@ -75,7 +75,7 @@ func Read(opts Options, paths ...string) (*Report, error) {
 
 // NewReport is [Read] of records that are at hand: a run's, then those of its steps.
 func NewReport(opts Options, records []runlog.Record) (*Report, error) {
-	var all reading
+	all := reading{last: map[int]*part{}}
 	for _, rec := range records {
 		if err := all.take(rec); err != nil {
 			return nil, err
@@ -87,9 +87,9 @@ func NewReport(opts Options, records []runlog.Record) (*Report, error) {
 // reading is what is read of the logs of one load.
 type reading struct {
 	report Report
-	steps  []*stepData // in the order of their index
-	last   *part       // of the step that began last
-	ended  int         // logs that have an end
+	steps  []*stepData   // in the order of their index
+	last   map[int]*part // by rank, of the step that began last
+	ended  int           // logs that have an end
 }
 
 // advice ends the errors of logs that are not one load.
@@ -97,8 +97,9 @@ const advice = "give one run, or several that were one load; accelbench compare 
 
 // take adds a record to those of its log, which begins with a run, or says why it is not one load with those before it.
 func (a *reading) take(rec runlog.Record) error {
+	last := a.last[rec.Rank]
 	isOpen := func(step int) bool { // else the line that began it could not be read
-		return a.last != nil && a.last.step.Index == step
+		return last != nil && last.step.Index == step
 	}
 	switch {
 	case rec.Run != nil:
@@ -112,17 +113,18 @@ func (a *reading) take(rec runlog.Record) error {
 				return fmt.Errorf("it is of %s, but the log of %s is of %s: %s", endpointText(run), other.Host, endpointText(&other), advice)
 			}
 		}
-		a.report.Runs, a.last = append(a.report.Runs, *rec.Run), nil
-	case rec.Step != nil:
-		return a.begin(*rec.Step)
+		a.report.Runs = append(a.report.Runs, *rec.Run)
+		a.last[rec.Rank] = &part{run: *rec.Run, step: runlog.Step{Index: -1}}
+	case rec.Step != nil && last != nil:
+		return a.begin(last.run, *rec.Step)
 	case rec.RunEnd != nil:
 		a.ended++
 	case rec.Request != nil && isOpen(rec.Request.Step):
-		a.last.request(rec.Request)
+		last.request(rec.Request)
 	case rec.Sample != nil && isOpen(rec.Sample.Step):
-		a.last.sample(rec.Sample)
+		last.sample(rec.Sample)
 	case rec.StepEnd != nil && isOpen(rec.StepEnd.Step):
-		a.last.end = rec.StepEnd
+		last.end = rec.StepEnd
 	}
 	return nil
 }
@@ -135,7 +137,7 @@ func endpointText(run *runlog.Run) string {
 	return text
 }
 
-func (a *reading) begin(s runlog.Step) error {
+func (a *reading) begin(run runlog.Run, s runlog.Step) error {
 	const maxSteps = 1 << 20
 	if s.Index < 0 || s.Index > maxSteps || min(s.Rate, s.Burstiness, float64(s.RampUp), float64(s.Concurrency)) < 0 {
 		return fmt.Errorf("step %d is damaged", s.Index)
@@ -146,7 +148,7 @@ func (a *reading) begin(s runlog.Step) error {
 	} else if first, own := a.steps[i].parts[0].step.Label(false).Short, s.Label(false).Short; first != own {
 		return fmt.Errorf("step %d is %s, and %s in the first log: %s", s.Index, own, first, advice)
 	}
-	a.last = a.steps[i].begin(a.report.Runs[len(a.report.Runs)-1], s)
+	a.last[run.Rank] = a.steps[i].begin(run, s)
 	return nil
 }
 

@@ -19,6 +19,7 @@ type part struct {
 	run     runlog.Run
 	step    runlog.Step
 	end     *runlog.StepEnd // nil where the run was killed
+	logged  int             // requests
 	sending span            // from the first request sent to the last that is no later turn
 	cpu     series          // CPU time of the load generator, in seconds
 	// conversations are where those of each sequence number are among the units.
@@ -42,7 +43,11 @@ type stepData struct {
 
 func (d *stepData) begin(run runlog.Run, s runlog.Step) *part {
 	p := &part{joined: d, run: run, step: s, conversations: map[int]int{}}
-	d.parts = append(d.parts, p)
+	at := len(d.parts)
+	if run.Machines > 0 && run.Rank == 0 { // it leads
+		at = 0
+	}
+	d.parts = slices.Insert(d.parts, at, p)
 	if c := s.Clock; c != nil { // as far as both of two are uncertain
 		d.ClocksWithin = max(d.ClocksWithin, (2 * c.Uncertainty).Seconds())
 	}
@@ -65,6 +70,7 @@ func (d *stepData) begin(run runlog.Run, s runlog.Step) *part {
 
 func (p *part) request(r *runlog.Request) {
 	d := p.joined
+	p.logged++
 	d.Account.Count(r.Reason())
 	if f := r.Trace.Failure; f != nil && f.Reason != openai.ReasonCanceled {
 		if f.Local {
@@ -161,12 +167,20 @@ func (d *stepData) report(opts Options) Step {
 }
 
 // addEnds fills in why the step stopped, on any machine early, and what was taken from the
-// data set. None of it is known of a step that was killed on one of them.
+// data set. None of it is known of a step that was killed on one of them that was not given up.
 func (d *stepData) addEnds() {
-	if slices.ContainsFunc(d.parts, func(p *part) bool { return p.end == nil }) {
+	if leader := d.parts[0].end; leader != nil {
+		d.Lost = leader.Lost
+	}
+	isLost := func(p *part) bool { return p.end == nil && slices.Contains(d.Lost, p.run.Rank) }
+	if slices.ContainsFunc(d.parts, func(p *part) bool { return p.end == nil && !isLost(p) }) {
 		return
 	}
 	for _, p := range d.parts {
+		if isLost(p) {
+			d.counted += p.logged
+			continue
+		}
 		d.counted += p.end.Attempted
 		d.Dataset.Add(p.end.Dataset)
 		d.TurnsNotSent += p.end.TurnsNotSent
@@ -176,9 +190,6 @@ func (d *stepData) addEnds() {
 		}
 		d.Account.Attempted += p.end.Unknown
 		d.Account.Unknown += p.end.Unknown
-		if p.end.Stop == runlog.StopLost {
-			d.Lost = append(d.Lost, p.run.Rank)
-		}
 	}
 	if d.Lost != nil && !d.parts[0].run.AllowFewer {
 		d.Void = &Void{Reason: "a machine was lost", Ranks: d.Lost}

@@ -136,7 +136,7 @@ func Create(dir string, run Run) (*Writer, error) {
 		return nil, fmt.Errorf("creating the file for traces: %w", err)
 	}
 	w := &Writer{file: file}
-	return w, w.Write(Record{Run: &run})
+	return w, w.Write(Record{Run: &run, Rank: run.Rank})
 }
 
 // Write adds a line and returns when the kernel has it: no death of this program loses it any more.

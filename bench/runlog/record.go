@@ -29,14 +29,15 @@ const Schema = 1
 // FileName is the name of the log in its folder.
 const FileName = "traces.jsonl"
 
-// Record is one line: exactly one of its fields is set.
+// Record is one line: beside Rank, which says whose it is, exactly one of its fields is set.
 type Record struct {
-	Run     *Run     `json:"run,omitempty"`      // the first line
+	Rank    int      `json:"rank,omitempty"`     // as [Run] has it: the log of a leader has the lines of all machines
+	Run     *Run     `json:"run,omitempty"`      // the machine's first line
 	Step    *Step    `json:"step,omitempty"`     // before the first request of a step
 	Request *Request `json:"request,omitempty"`  // when a request has ended
 	Sample  *Sample  `json:"sample,omitempty"`   // of the cards or of the server, during a step
 	StepEnd *StepEnd `json:"step_end,omitempty"` // after the last request of a step
-	RunEnd  *RunEnd  `json:"run_end,omitempty"`  // the last line
+	RunEnd  *RunEnd  `json:"run_end,omitempty"`  // its last line
 }
 
 // Run says what was run, where and against what.
@@ -187,13 +188,12 @@ const (
 	StopFailureRatio Stop = "failure_ratio" // too many requests failed
 	StopInterrupted  Stop = "interrupted"   // the user withdrew the run
 	StopUnreachable  Stop = "unreachable"   // none of the last requests came as far as the server
-	StopLost         Stop = "lost"          // this machine of several was lost: the leader ended its log
-	StopVoid         Stop = "void"          // another machine was lost, so the load was not what was asked for
+	StopVoid         Stop = "void"          // a machine was lost, so the load was not what was asked for
 )
 
 // Early reports whether the stop ends a whole run: more load would only show the same.
 func (s Stop) Early() bool {
-	return s == StopFailureRatio || s == StopUnreachable || s == StopInterrupted || s == StopLost || s == StopVoid
+	return s == StopFailureRatio || s == StopUnreachable || s == StopInterrupted || s == StopVoid
 }
 
 // Account says what became of every request. Attempted is the sum of the others.
@@ -225,21 +225,6 @@ func (a *Account) Count(why openai.Reason) {
 // Failures is the number of failed requests of every reason.
 func (a Account) Failures() int { return a.Attempted - a.Succeeded - a.Canceled - a.Unknown }
 
-// Add adds what another machine counted.
-func (a *Account) Add(b Account) {
-	a.Attempted += b.Attempted
-	a.Succeeded += b.Succeeded
-	a.Canceled += b.Canceled
-	a.Unknown += b.Unknown
-	a.Failed = maps.Clone(a.Failed)
-	for reason, n := range b.Failed {
-		if a.Failed == nil {
-			a.Failed = map[openai.Reason]int{}
-		}
-		a.Failed[reason] += n
-	}
-}
-
 // FailureRatio is the share of failed requests among those not canceled, 0 for none.
 func (a Account) FailureRatio() float64 {
 	if n := a.Succeeded + a.Failures(); n > 0 {
@@ -257,6 +242,7 @@ type StepEnd struct {
 	Step  int       `json:"step"`
 	Ended time.Time `json:"ended"`
 	Stop  Stop      `json:"stop"`
+	Lost  []int     `json:"lost,omitempty"` // ranks of machines, which the leader tells
 	Account
 	Dataset DatasetCount `json:"dataset"`
 	// TurnsNotSent are those of conversations that ended before: with a failed turn, with

@@ -128,7 +128,7 @@ func (s *capacityFlags) find(ctx context.Context) (int, error) {
 	if err := addObjectives(&cfg, s.search.Objectives); err != nil {
 		return exitUsage, err
 	}
-	if s.team.allowFewer {
+	if s.team.AllowFewer {
 		return exitUsage, usage(errors.New("--allow-fewer: the levels of a search need all machines"))
 	}
 	cfg.Run.Capacity, cfg.Steps = &s.search, nil
