@@ -155,7 +155,7 @@ func end(s *result.Step, search *runlog.Capacity) error {
 		}
 	}
 	switch s.Stop {
-	case "", runlog.StopInterrupted:
+	case "", runlog.StopInterrupted, runlog.StopVoid:
 		return errCut
 	case runlog.StopUnreachable:
 		return ErrGone

@@ -65,8 +65,7 @@ func (f *Follower) Run(ctx context.Context, cfg Config, watchers ...Watcher) (Re
 	return s.result, fmt.Errorf("following %s: %w", f.URL, err)
 }
 
-// takeSteps opens the session as [Open] does, but with what the leader has found out in place of checks, and runs each of
-// the leader's steps.
+// takeSteps opens the session with what the leader has found out in place of checks, and runs each of its steps.
 func (f *Follower) takeSteps(ctx context.Context) error {
 	s, now := f.session, state{}
 	if err := f.wait(ctx, func() bool { now = f.state; return now.Run != nil }); err != nil {
@@ -95,17 +94,14 @@ func (f *Follower) takeSteps(ctx context.Context) error {
 // begin finds out how the leader's clock stands, and waits until all machines are ready.
 func (f *Follower) begin(ctx context.Context, step *runlog.Step, m *Meter, withdraw context.CancelCauseFunc) {
 	// As in NTP, the shortest of ten round trips gives the offset, and half of it is the uncertainty.
-	for answered := 0; answered < 10 && ctx.Err() == nil; sleepUntil(ctx, time.Now().Add(waitPause)) {
+	for n := 0; (n < 10 || step.Clock == nil) && ctx.Err() == nil; n++ { // keepInStep ends it where the leader stays away
 		asked := time.Now()
 		now, err := f.ask(ctx, nil)
-		half := time.Since(asked) / 2
-		if err == nil { // else keepInStep ends it where the leader stays away
-			answered++
-		}
-		if err == nil && (step.Clock == nil || half < step.Clock.Uncertainty) {
+		if half := time.Since(asked) / 2; err == nil && (step.Clock == nil || half < step.Clock.Uncertainty) {
 			step.Clock = &runlog.Clock{Offset: now.Now.Sub(f.own.at(asked.Add(half))), Uncertainty: half}
 			f.session.clock.logged = f.own.logged.Add(step.Clock.Offset)
 		}
+		sleepUntil(ctx, time.Now().Add(waitPause))
 	}
 	f.update(func() { f.meter, f.withdraw, f.ready = m, withdraw, step.Index+1 })
 	if f.wait(ctx, func() bool { step.Started = f.BeginsAt; return !f.BeginsAt.IsZero() }) != nil {
@@ -175,7 +171,11 @@ func (f *Follower) ask(ctx context.Context, records []runlog.Record) (now state,
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
-		return now, fmt.Errorf("%w: %s: %s", errRefused, resp.Status, bytes.TrimSpace(text))
+		err = fmt.Errorf("%s: %s", resp.Status, bytes.TrimSpace(text))
+		if resp.StatusCode < http.StatusInternalServerError { // else a proxy has no leader yet
+			err = fmt.Errorf("%w: %w", errRefused, err)
+		}
+		return now, err
 	}
 	err = json.NewDecoder(resp.Body).Decode(&now)
 	return now, err

@@ -63,8 +63,8 @@ type Session struct {
 
 	mu       sync.Mutex      // samples come beside requests
 	runs     []runlog.Record // of all machines
-	keeps    bool            // the caller of Step wants records
-	kept     []runlog.Record // of the runs and the present step
+	keeps    bool            // the caller of Step, or a leader, wants records
+	kept     []runlog.Record // of the runs and the present step, or those that the leader does not have
 	watching sync.Mutex      // one call of a watcher at a time
 }
 
@@ -174,6 +174,8 @@ func (s *Session) Step(ctx context.Context, step runlog.Step) ([]runlog.Record, 
 	s.keeps, s.kept = true, slices.Clone(s.runs)
 	s.mu.Unlock()
 	err := s.run(ctx, step)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.kept, err
 }
 
@@ -198,6 +200,7 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	}
 	defer prompts.Close()
 	s.lead.announce(step)
+	defer context.AfterFunc(ctx, func() { s.lead.update(func() { s.lead.stopAll(runlog.StopInterrupted) }) })()
 	s.countRecords(ctx, step)
 	if err := s.warmUp(ctx, step); err != nil {
 		return err
@@ -209,10 +212,10 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	if err := s.write(runlog.Record{Step: &step}); err != nil {
 		return err
 	}
-	stopSampling := s.startSampling(ctx, step.Index)
 	for _, w := range s.watchers {
 		w.StepStarted(step, &meter)
 	}
+	stopSampling := s.startSampling(ctx, step.Index)
 	r := s.newStep(step, &meter)
 	r.seed = gapSeed(s.cfg.Run.Seed, step.Index)
 	if s.share != (Share{}) {

@@ -21,8 +21,8 @@ type Meter struct {
 	Succeeded Counter
 	Failed    Counter
 	Canceled  Counter
-	// FirstSent is when the first request was sent, Reached when [runlog.Step.Concurrency]
-	// requests were first in flight: Unix time in nanoseconds, 0 for not yet.
+	// FirstSent is when this machine sent its first request, Reached when its share of [runlog.Step.Concurrency] was first
+	// in flight: Unix time in nanoseconds, 0 for not yet.
 	FirstSent, Reached atomic.Int64
 	SendingEnded       atomic.Bool // no more requests will be sent
 }
@@ -113,7 +113,7 @@ func (s *activeStep) end() (runlog.StepEnd, error) {
 	if e.Stop == runlog.StopDataset && !errors.Is(s.promptErr, io.EOF) {
 		promptErr = fmt.Errorf("taking prompts: %w", s.promptErr)
 	}
-	if !e.Stop.Early() && s.tooManyFailed(0) { // of a step too short to stop before
+	if !e.Stop.Early() && s.share == (Share{}) && s.tooManyFailed(0) { // of a step too short to stop before
 		e.Stop = runlog.StopFailureRatio
 	}
 	if e.Attempted = int(s.meter.Attempted.Int64.Load()); e.Attempted != s.ended.Attempted {

@@ -116,7 +116,9 @@ func (a *reading) take(rec runlog.Record) error {
 		a.report.Runs = append(a.report.Runs, *rec.Run)
 		a.last[rec.Rank] = &part{run: *rec.Run, step: runlog.Step{Index: -1}}
 	case rec.Step != nil && last != nil:
-		return a.begin(last.run, *rec.Step)
+		begun, err := a.begin(last.run, *rec.Step)
+		a.last[rec.Rank] = begun
+		return err
 	case rec.RunEnd != nil:
 		a.ended++
 	case rec.Request != nil && isOpen(rec.Request.Step):
@@ -137,19 +139,18 @@ func endpointText(run *runlog.Run) string {
 	return text
 }
 
-func (a *reading) begin(run runlog.Run, s runlog.Step) error {
+func (a *reading) begin(run runlog.Run, s runlog.Step) (*part, error) {
 	const maxSteps = 1 << 20
 	if s.Index < 0 || s.Index > maxSteps || min(s.Rate, s.Burstiness, float64(s.RampUp), float64(s.Concurrency)) < 0 {
-		return fmt.Errorf("step %d is damaged", s.Index)
+		return nil, fmt.Errorf("step %d is damaged", s.Index)
 	}
 	i, found := slices.BinarySearchFunc(a.steps, s.Index, func(d *stepData, index int) int { return d.Index - index })
 	if !found {
 		a.steps = slices.Insert(a.steps, i, &stepData{Step: Step{FailedAs: map[openai.Reason]string{}, Checks: Checks{TokensBy: map[openai.TokenSource]int{}}}})
 	} else if first, own := a.steps[i].parts[0].step.Label(false).Short, s.Label(false).Short; first != own {
-		return fmt.Errorf("step %d is %s, and %s in the first log: %s", s.Index, own, first, advice)
+		return nil, fmt.Errorf("step %d is %s, and %s in the first log: %s", s.Index, own, first, advice)
 	}
-	a.last[run.Rank] = a.steps[i].begin(run, s)
-	return nil
+	return a.steps[i].begin(run, s), nil
 }
 
 // checkOverlap says which machines did not put on the step together: at the same time for half of the shorter one's.
@@ -177,7 +178,7 @@ func (a *reading) end(opts Options) (*Report, error) {
 	}
 	r := &a.report
 	opts = opts.withDefaults(r.Runs)
-	r.Complete, r.Objectives, r.Percentiles = a.ended == len(r.Runs), opts.Goodput, opts.Percentiles
+	r.Objectives, r.Percentiles = opts.Goodput, opts.Percentiles
 	for i, d := range a.steps {
 		if err := d.checkOverlap(); err != nil {
 			return nil, err
@@ -185,6 +186,7 @@ func (a *reading) end(opts Options) (*Report, error) {
 		r.Steps = append(r.Steps, d.report(opts))
 		a.steps[i] = nil // its memory is for the next step
 	}
+	r.Complete = a.ended+len(r.Steps[len(r.Steps)-1].Lost) >= len(r.Runs)
 	planned, began := r.Runs[0].Steps, r.Steps[len(r.Steps)-1].Index+1
 	r.NotRun = slices.Clone(planned[min(began, len(planned)):])
 	return r, nil

@@ -185,7 +185,7 @@ func (d *stepData) addEnds() {
 		d.Dataset.Add(p.end.Dataset)
 		d.TurnsNotSent += p.end.TurnsNotSent
 		d.AtModelLength += p.end.AtModelLength
-		if d.Stop == "" || p.end.Stop.Early() {
+		if d.Stop == "" || p.end.Stop.Early() && p.run.Machines == 0 { // else the leader, which is first, knows best
 			d.Stop = p.end.Stop
 		}
 		d.Account.Attempted += p.end.Unknown

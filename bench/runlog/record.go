@@ -5,8 +5,8 @@
 //
 // A log is a file traces.jsonl in a folder of its own. Its lines are written as
 // the run goes: a run that is killed loses the requests in flight and nothing
-// else. Every line is a JSON object with one key, the kind of the record; a reader
-// passes over kinds and keys that it does not know. [openai.Trace.MarshalJSON] tells
+// else. Every line is a JSON object with one key, the kind of the record, and on
+// several machines the rank; a reader passes over kinds and keys that it does not know. [openai.Trace.MarshalJSON] tells
 // how a request's trace is written.
 package runlog
 

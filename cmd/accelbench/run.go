@@ -196,7 +196,7 @@ var errNothingSent = errors.New("no request was sent")
 
 // report reports on a run that ended with err, if a request was sent: files first, as the reader of the output may be gone.
 func (s *runFlags) report(ended load.Result, err error, save saver) (*result.Report, int, error) {
-	if ended.Attempted == 0 {
+	if ended.Attempted == 0 && ended.Stop != runlog.StopVoid {
 		return nil, exitNothing, cmp.Or(err, errNothingSent)
 	}
 	r, reportErr := result.Read(result.Options{}, ended.Folder)

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -47,15 +46,17 @@ func (m *teamFlags) register(c *kingpin.CmdClause) {
 	c.Flag("lead-http-config", "").Hidden().StringVar(&m.httpConfig)
 }
 
-// identity is what all machines must have alike: each flag, in the same words.
-func identity(args []string, dataPath string) (map[string]string, error) {
-	id, name := map[string]string{"version": version.Version + " " + version.GetRevision()}, "argument"
-	for _, word := range joinValues(args[1:]) {
-		if strings.HasPrefix(word, "--") {
-			name, _, _ = strings.Cut(word, "=")
+// identity is what all machines must have alike.
+func identity(app *kingpin.Application, args []string, dataPath string) (map[string]string, error) {
+	parsed, _ := app.ParseContext(joinValues(args[1:])) // as they were parsed before
+	id := map[string]string{"version": version.Version + " " + version.GetRevision(), "command": parsed.SelectedCommand.FullCommand()}
+	for _, e := range parsed.Elements {
+		name, value := "argument", e.Value
+		if flag, isFlag := e.Clause.(*kingpin.FlagClause); isFlag {
+			name = "--" + flag.Model().Name
 		}
-		if !slices.Contains(ownFlags, name) {
-			id[name] = fmt.Sprintf("%x", sha256.Sum256([]byte(id[name]+word)))
+		if value != nil && !slices.Contains(ownFlags, name) {
+			id[name] = fmt.Sprintf("%x", sha256.Sum256([]byte(id[name]+*value)))
 		}
 	}
 	if dataPath != "" {
@@ -103,12 +104,12 @@ func (m *teamFlags) startLead(ctx context.Context) (lead *load.Lead, stop func()
 func (s *runFlags) join(ctx context.Context, cfg *load.Config) (follow putter, stop func(), err error) {
 	m, stop := &s.team, func() {}
 	switch {
-	case m.lead == "" || m.Machines == 1:
+	case m.lead == "" || m.Machines == 1 && m.Rank <= 0:
 		return nil, stop, nil
 	case m.Rank < 0 || m.Rank >= m.Machines:
 		return nil, nil, usage(fmt.Errorf("--lead needs the number of --machines (%d) and a --rank (%d) from 0 to below that: give them, or start by a launcher that sets them", m.Machines, m.Rank))
 	}
-	if m.Identity, err = identity(s.args, cfg.Dataset.Path); err != nil {
+	if m.Identity, err = identity(s.Application, s.args, cfg.Dataset.Path); err != nil {
 		return nil, nil, err
 	}
 	if m.Rank == 0 {
@@ -122,7 +123,7 @@ func (s *runFlags) join(ctx context.Context, cfg *load.Config) (follow putter, s
 	if m.tokenFile != "" {
 		c.Authorization = &config.Authorization{Type: "Bearer", CredentialsFile: m.tokenFile}
 	}
-	client, err := config.NewClientFromConfig(c, "lead")
+	client, err := config.NewClientFromConfig(c, "lead", config.WithHTTP2Disabled()) // a lost packet would hold up the next message too
 	if err != nil {
 		return nil, nil, fmt.Errorf("--lead-http-config: %w", err)
 	}
