@@ -87,6 +87,7 @@ func TestCapacityOfSteps(t *testing.T) {
 		"an error":      {[]result.Step{searchedStep(1, met), searchedStep(2, met)}, Result{Value: 2, AtLeast: true}, ""},
 		"went away":     {[]result.Step{searchedStep(1, met), searchedStep(2, missed, stopped(runlog.StopUnreachable))}, Result{Value: 1, AtLeast: true}, ""},
 		"hangs":         {[]result.Step{searchedStep(1, met), searchedStep(2, missed, silent)}, Result{Value: 1, AtLeast: true}, ""},
+		"void":          {[]result.Step{searchedStep(1, met), searchedStep(2, missed, stopped(runlog.StopVoid))}, Result{Value: 1, AtLeast: true}, ""},
 		"interrupted":   {[]result.Step{searchedStep(1, met), searchedStep(2, missed, stopped(runlog.StopInterrupted))}, Result{Value: 1, AtLeast: true}, ""},
 		"between edges": {[]result.Step{searchedStep(1, met), searchedStep(2, missed), searchedStep(1, met, stopped(""))}, Result{Value: 1, FailedAt: 2, AtLeast: true}, "ttft"},
 	} {

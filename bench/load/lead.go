@@ -254,7 +254,7 @@ func (l *Lead) take(f *follower, rec runlog.Record) {
 			l.lose(f, "left the load")
 		}
 	case rec.RunEnd != nil:
-		if !l.IsEnded {
+		if l.Stop == "" {
 			l.lose(f, "left the load")
 		}
 		f.ended = math.MaxInt

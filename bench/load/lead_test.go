@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,7 +94,6 @@ type fleet struct {
 	t        *testing.T
 	team     Team // as the leader thinks, its number and identity those of all where there are none
 	endpoint *paced
-	of       int                                                   // as the machines that are led think, 0 for as many as there are
 	puts     func(ctx context.Context, cfg Config) (Result, error) // the leader's part, nil for all steps
 	seen     watcher                                               // of the leader
 	cut      []*atomic.Bool                                        // by rank
@@ -142,7 +140,7 @@ func (f *fleet) run(cfg Config, machines int, beside func(ctx context.Context, c
 				time.Sleep(time.Duration(rank) * 200 * time.Millisecond) // they come one after the other
 				network := wire{lead, 5 * time.Millisecond, f.cut[rank]}
 				f.ended[rank], f.errs[rank] = (&Follower{
-					Team: Team{Share: Share{rank, cmp.Or(f.of, machines)}, Identity: alike, JoinTimeout: time.Minute},
+					Team: Team{Share: Share{rank, f.team.Machines}, Identity: alike, JoinTimeout: time.Minute},
 					URL:  "http://leader", Client: &http.Client{Transport: network},
 					Clock: func() time.Time { return time.Now().Add(time.Duration(rank) * time.Second) },
 				}).Run(ctx, cfg)
@@ -168,15 +166,10 @@ func load500(step runlog.Step) Config {
 	}
 }
 
-// requests are those of all logs in a folder of results, by number.
-func requests(t *testing.T, folder string) (all []*runlog.Request) {
+// requests are those of all machines in a folder of results, by number.
+func requests(t *testing.T, folder string) []*runlog.Request {
 	t.Helper()
-	logs, err := runlog.Find(folder)
-	noError(t, err)
-	for _, log := range logs {
-		_, _, more := kinds(t, filepath.Dir(log))
-		all = append(all, more...)
-	}
+	_, _, all := kinds(t, folder)
 	slices.SortFunc(all, func(a, b *runlog.Request) int { return a.Seq - b.Seq })
 	return all
 }
@@ -298,12 +291,20 @@ func TestMachinesThatAreLost(t *testing.T) {
 		beside func(f *fleet, cancel []context.CancelFunc)
 		want   outcome
 	}{
-		"a cut of 3 s":                      {beside: func(f *fleet, _ []context.CancelFunc) { cutFor(f, 3, 3*time.Second) }, want: outcome{Steps: 2, Stop: runlog.StopRequests, Sums: true}},
-		"a cut of 60 s":                     {beside: func(f *fleet, _ []context.CancelFunc) { cutFor(f, 3, time.Minute) }, want: outcome{Steps: 1, Lost: []int{3}, Void: true, Stop: runlog.StopVoid, Sums: true, Unknown: true, Kept: true, Stopped: true}},
-		"a cut, and the others may go on":   {fewer: true, beside: func(f *fleet, _ []context.CancelFunc) { cutFor(f, 3, time.Minute) }, want: outcome{Steps: 2, Lost: []int{3}, Stop: runlog.StopRequests, Sums: true, Unknown: true, Kept: true, Stopped: true}},
-		"a machine that its user has ended": {beside: func(_ *fleet, cancel []context.CancelFunc) { time.Sleep(at); cancel[3]() }, want: outcome{Steps: 1, Lost: []int{3}, Void: true, Stop: runlog.StopVoid, Sums: true, Kept: true, Stopped: true}},
-		"one that leaves in a warm-up":      {beside: func(_ *fleet, cancel []context.CancelFunc) { time.Sleep(110 * time.Second); cancel[3]() }, want: outcome{Steps: 2, Stop: runlog.StopRequests, Sums: true, Kept: true}},
-		"a leader that its user has ended":  {beside: func(_ *fleet, cancel []context.CancelFunc) { time.Sleep(at); cancel[0]() }, want: outcome{Steps: 1, Stop: runlog.StopInterrupted, Sums: true, Stopped: true}},
+		"a cut of 3 s":                          {beside: func(f *fleet, _ []context.CancelFunc) { cutFor(f, 3, 3*time.Second) }, want: outcome{Steps: 2, Stop: runlog.StopRequests, Sums: true}},
+		"a cut of 60 s":                         {beside: func(f *fleet, _ []context.CancelFunc) { cutFor(f, 3, time.Minute) }, want: outcome{Steps: 1, Lost: []int{3}, Void: true, Stop: runlog.StopVoid, Sums: true, Unknown: true, Kept: true, Stopped: true}},
+		"a cut, and the others may go on":       {fewer: true, beside: func(f *fleet, _ []context.CancelFunc) { cutFor(f, 3, time.Minute) }, want: outcome{Steps: 2, Lost: []int{3}, Stop: runlog.StopRequests, Sums: true, Unknown: true, Kept: true, Stopped: true}},
+		"a machine that its user has ended":     {beside: func(_ *fleet, cancel []context.CancelFunc) { time.Sleep(at); cancel[3]() }, want: outcome{Steps: 1, Lost: []int{3}, Void: true, Stop: runlog.StopVoid, Sums: true, Kept: true, Stopped: true}},
+		"one that leaves in a warm-up":          {beside: func(_ *fleet, cancel []context.CancelFunc) { time.Sleep(110 * time.Second); cancel[3]() }, want: outcome{Steps: 2, Stop: runlog.StopRequests, Sums: true, Kept: true}},
+		"one that leaves, and the others go on": {fewer: true, beside: func(_ *fleet, cancel []context.CancelFunc) { time.Sleep(at); cancel[3]() }, want: outcome{Steps: 2, Lost: []int{3}, Stop: runlog.StopRequests, Sums: true, Kept: true, Stopped: true}},
+		"one that leaves before the first step": {beside: func(_ *fleet, cancel []context.CancelFunc) { time.Sleep(1800 * time.Millisecond); cancel[3]() }, want: outcome{Steps: 1, Lost: []int{3}, Void: true, Stop: runlog.StopVoid, Sums: true, Kept: true, Stopped: true}},
+		"all, as mpirun passes Ctrl-C on": {beside: func(_ *fleet, cancel []context.CancelFunc) {
+			time.Sleep(at)
+			for _, c := range cancel {
+				c()
+			}
+		}, want: outcome{Steps: 1, Stop: runlog.StopInterrupted, Sums: true, Kept: true, Stopped: true}},
+		"a leader that its user has ended": {beside: func(_ *fleet, cancel []context.CancelFunc) { time.Sleep(at); cancel[0]() }, want: outcome{Steps: 1, Stop: runlog.StopInterrupted, Sums: true, Stopped: true}},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			f := fleet{t: t, team: Team{AllowFewer: c.fewer}}
@@ -329,27 +330,38 @@ func TestMachinesThatAreLost(t *testing.T) {
 // Machines that are not those of the load do not take part.
 func TestMachinesThatMayNotJoin(t *testing.T) {
 	small := load500(runlog.Step{Arrival: runlog.ArrivalClosed, Concurrency: 4, Requests: 4})
-	for name, c := range map[string]struct {
-		team Team
-		of   int
-		want string
-	}{
-		"one that never comes":   {Team{Share: Share{0, 4}, Identity: alike}, 4, "these machines did not join within 1m0s: [2 3]"},
-		"another version":        {Team{Share: Share{0, 2}, Identity: map[string]string{"version": "0.2.0 def", "--num-prompts": "1"}}, 0, "has another version than the leader"},
-		"another flag":           {Team{Share: Share{0, 2}, Identity: map[string]string{"version": "0.2.0 abc", "--num-prompts": "2"}}, 0, "has another --num-prompts than the leader"},
-		"another file":           {Team{Share: Share{0, 2}, Identity: map[string]string{"version": "0.2.0 abc", "--num-prompts": "1", "file of prompts": "1"}}, 0, "has another file of prompts than the leader"},
-		"another number of them": {Team{Share: Share{0, 3}, Identity: alike}, 0, "of 2 is none of the leader's 3"},
+	for want, team := range map[string]Team{
+		"these machines did not join within 1m0s: [2 3]": {Share: Share{0, 4}, Identity: alike},
+		"has another --num-prompts than the leader":      {Share: Share{0, 2}, Identity: map[string]string{"version": "0.2.0 abc", "--num-prompts": "2"}},
 	} {
-		inBubble(t, name, func(t *testing.T) {
-			f := fleet{t: t, team: c.team, of: c.of}
+		inBubble(t, want, func(t *testing.T) {
+			f := fleet{t: t, team: team}
 			f.run(small, 2, nil)
-			if got := fmt.Sprint(f.errs); !strings.Contains(got, c.want) || f.errs[0] == nil {
-				t.Errorf("%s, want %q", got, c.want)
+			if got := fmt.Sprint(f.errs); !strings.Contains(got, want) || f.errs[0] == nil {
+				t.Errorf("%s, want %q", got, want)
 			}
 			if len(f.endpoint.prompts) > 0 {
 				t.Errorf("%d requests were sent", len(f.endpoint.prompts))
 			}
 		})
+	}
+}
+
+// So do not a process with the rank of another, and one from before the leader was started again.
+func TestMessagesThatAreRefused(t *testing.T) {
+	for want, second := range map[string]message{
+		"has joined before: give each machine a --rank of its own": {ID: "b", Share: Share{1, 3}, Identity: alike},
+		"is of a load that has ended":                              {ID: "c", Share: Share{2, 3}, Identity: alike, At: 7},
+		"of 2 is none of the leader's 3":                           {ID: "c", Share: Share{1, 2}, Identity: alike},
+		"has another version than the leader":                      {ID: "c", Share: Share{2, 3}, Identity: map[string]string{"version": "0.2.0 def", "--num-prompts": "1"}},
+		"has another file of prompts than the leader":              {ID: "c", Share: Share{2, 3}, Identity: map[string]string{"version": "0.2.0 abc", "--num-prompts": "1", "file of prompts": "1"}},
+	} {
+		lead := NewLead(Team{Share: Share{0, 3}, Identity: alike})
+		_, err := lead.join(message{ID: "a", Share: Share{1, 3}, Identity: alike})
+		noError(t, err)
+		if _, err = lead.join(second); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }
 

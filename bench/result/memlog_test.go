@@ -111,6 +111,7 @@ func (l *memlog) write(t testing.TB) string {
 	w, err := runlog.Create(dir, l.run)
 	noError(t, err)
 	for _, r := range l.records {
+		r.Rank = l.run.Rank
 		noError(t, w.Write(r))
 	}
 	noError(t, w.Close())

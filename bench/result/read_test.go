@@ -1,6 +1,8 @@
 package result
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,17 +86,20 @@ func TestMachinesAreOneLoad(t *testing.T) {
 	}
 }
 
-// TestOneMachineWasInterrupted says so of the load of all.
+// TestOneMachineWasInterrupted says so of the load of all, unless another leads them, which knows how the step stopped.
 func TestOneMachineWasInterrupted(t *testing.T) {
-	var logs []*memlog
-	for host, stop := range map[string]runlog.Stop{"a": runlog.StopRequests, "b": runlog.StopInterrupted, "c": runlog.StopDuration} {
-		log, requests := newMemlog(host), everySecond(3, time.Second)
-		log.begin(closed(1, 3), requests)
-		log.end(closed(1, 3), requests, stop)
-		logs = append(logs, log.ended())
-	}
-	if got := stepOf(t, Options{}, logs...).Stop; got != runlog.StopInterrupted {
-		t.Errorf("stop %q, want %q", got, runlog.StopInterrupted)
+	for machines, want := range map[int]runlog.Stop{0: runlog.StopInterrupted, 3: runlog.StopRequests} {
+		var logs []*memlog
+		for rank, stop := range []runlog.Stop{runlog.StopRequests, runlog.StopInterrupted, runlog.StopDuration} {
+			log, requests := newMemlog(fmt.Sprint(rank)), everySecond(3, time.Second)
+			log.run.Rank, log.run.Machines = min(rank, machines), machines
+			log.begin(closed(1, 3), requests)
+			log.end(closed(1, 3), requests, stop)
+			logs = slices.Insert(logs, 0, log.ended()) // the leader's lines are the last
+		}
+		if got := stepOf(t, Options{}, logs...).Stop; got != want {
+			t.Errorf("%d machines: stop %q, want %q", machines, got, want)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -78,12 +79,16 @@ func Answer(r *result.Report) string {
 		ended = fmt.Sprintf("The run ended early: the server could not be reached after %d requests. ", a.Attempted-a.Canceled-unreached)
 	case runlog.StopFailureRatio:
 		ended = fmt.Sprintf("The run ended early: %d of %d requests failed at %s. ", a.Failures(), a.Attempted-a.Canceled, last.Label.Long)
+	case runlog.StopVoid:
+		ended = fmt.Sprintf("The run ended early: a machine was lost at %s. ", last.Label.Long)
 	}
-	steps := slices.DeleteFunc(byLoad(r.Steps), func(s result.Step) bool { return s.Account.Succeeded == 0 })
+	steps := slices.DeleteFunc(byLoad(r.Steps), func(s result.Step) bool { return s.Account.Succeeded == 0 || s.Void != nil })
 	missed := slices.IndexFunc(steps, func(s result.Step) bool {
 		return s.Overloaded() || !(s.Whole.GoodRatio() >= minGoodShare)
 	})
 	switch failures := failureTable(r).Rows; {
+	case len(steps) == 0 && last.Void != nil:
+		return strings.TrimSpace(ended)
 	case len(steps) == 0 && len(failures) == 0:
 		return ended + "No request succeeded."
 	case len(steps) == 0:

@@ -20,7 +20,7 @@ func (b *bench) machines(t *testing.T) {
 		b.awaitAllRanks(t, three)
 		_ = three[2].Process.Kill()
 		o := b.finish(t, three[0])
-		if o.code != exitFailures || !strings.Contains(o.stdout, "The step is void: machine 2 was lost") {
+		if o.code != exitFailures || !strings.Contains(o.stdout, "The step is void: machine 2 was lost") || !strings.Contains(o.stdout, "\nThe run ended early: a machine was lost at 24 users.") {
 			t.Errorf("exit code %d\n%s\n%s", o.code, o.stdout, o.stderr)
 		}
 		const since = 40 // its last message 0.25 s ago, 8 users may have sent that many
