@@ -57,7 +57,7 @@ func TestAnswer(t *testing.T) {
 		change func(*result.Report)
 		want   string
 	}{
-		"most output": {func(*result.Report) {}, "Most output: 150 users (1.48 requests/s, 393.3 output tokens/s, TTFT p99 7926 ms, TPOT p99 407.4 ms, 8.90 % failed)."},
+		"most output":        {func(*result.Report) {}, "Most output: 150 users (1.48 requests/s, 393.3 output tokens/s, TTFT p99 7926 ms, TPOT p99 407.4 ms, 8.90 % failed)."},
 		"a machine was lost": {func(r *result.Report) { r.Steps[6].Void = new(result.Void) }, "Most output: 100 users (1.37 requests/s, 385.1 output tokens/s, TTFT p99 3744 ms, TPOT p99 335.6 ms, 3.50 % failed)."},
 		"answers of one token": {
 			func(r *result.Report) {
