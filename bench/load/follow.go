@@ -153,8 +153,8 @@ func (f *Follower) ask(ctx context.Context, records []runlog.Record) (now state,
 	m := message{ID: f.id, Share: f.Share, Identity: f.Identity, Records: records}
 	f.update(func() {
 		m.Ready, m.At = f.ready, f.Have
-		for _, counter := range f.meter.counters() {
-			m.Counts = append(m.Counts, counter.Load())
+		for i, counter := range f.meter.counters() {
+			m.Counts[i] = counter.Load()
 		}
 	})
 	body, _ := json.Marshal(m)                           // it has no values that cannot be

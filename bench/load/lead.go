@@ -57,7 +57,7 @@ type message struct {
 	Share
 	Identity map[string]string
 	Ready    int             // how many steps it has been ready for
-	Counts   []int64         // of the last of them, see [Meter]
+	Counts   [6]int64        // of the last of them, see [Meter]
 	At       int             // of its records
 	Records  []runlog.Record // of its log, from that one on
 }
@@ -191,8 +191,7 @@ func (l *Lead) announce(step runlog.Step) {
 		}
 		l.Steps, l.Step, l.BeginsAt = step.Index+1, step, time.Time{}
 		for _, f := range l.followers {
-			f.requests = 0
-			clear(f.Counts)
+			f.requests, f.Counts = 0, [6]int64{}
 		}
 	})
 }
@@ -295,7 +294,7 @@ func (l *Lead) sync(m message) (state, error) {
 	}
 	f.watchdog.Reset(lostAfter)
 	if m.Ready != l.Steps { // they are of the step before
-		clear(m.Counts)
+		m.Counts = [6]int64{}
 	}
 	for i, counter := range l.meter.counters() {
 		counter.others.Add(m.Counts[i] - f.Counts[i])

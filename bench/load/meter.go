@@ -37,8 +37,8 @@ type Counter struct {
 func (c *Counter) Load() int64 { return c.Int64.Load() + c.others.Load() }
 
 // counters are in the order of a message's Counts.
-func (m *Meter) counters() []*Counter {
-	return []*Counter{&m.Attempted, &m.Queued, &m.InFlight, &m.Succeeded, &m.Failed, &m.Canceled}
+func (m *Meter) counters() [6]*Counter {
+	return [...]*Counter{&m.Attempted, &m.Queued, &m.InFlight, &m.Succeeded, &m.Failed, &m.Canceled}
 }
 
 const (
