@@ -143,6 +143,7 @@ var (
 	ErrGone    = errors.New("the server did not answer any more, so the search was stopped")
 	ErrRefused = errors.New("the server refuses the requests") // for what they ask
 	errCut     = errors.New("the step was cut short")
+	errLost    = errors.New("a machine was lost, and the levels of a search need all")
 )
 
 // end says why there is no level behind a step, nil where there is: it was cut short, the server is gone or hangs, or
@@ -155,8 +156,10 @@ func end(s *result.Step, search *runlog.Capacity) error {
 		}
 	}
 	switch s.Stop {
-	case "", runlog.StopInterrupted, runlog.StopVoid:
+	case "", runlog.StopInterrupted:
 		return errCut
+	case runlog.StopVoid:
+		return errLost
 	case runlog.StopUnreachable:
 		return ErrGone
 	}

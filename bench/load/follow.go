@@ -32,10 +32,9 @@ type Follower struct {
 	own     clock // of this machine
 
 	board
-	state                            // as the leader has said
-	ready    int                     // for so many steps
-	meter    *Meter                  // of the last of them
-	withdraw context.CancelCauseFunc // ends that one
+	state        // as the leader has said
+	ready int    // for so many steps
+	meter *Meter // of the last of them
 }
 
 // Run puts on the share of each step. The log is at the leader when it returns without an error; else it is in
@@ -45,7 +44,7 @@ func (f *Follower) Run(ctx context.Context, cfg Config, watchers ...Watcher) (Re
 	s.clock, s.begin, s.share = newClock(f.Clock()), f.begin, f.Share
 	s.keeps = true                                                           // the records until the leader has them
 	f.zip, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest)) // the option is right
-	f.id, f.session, f.own, f.meter, f.withdraw = openai.NewRequestID(), s, *s.clock, new(Meter), func(error) {}
+	f.id, f.session, f.own, f.meter = openai.NewRequestID(), s, *s.clock, new(Meter)
 	beside, leading := errgroup.WithContext(ctx)
 	working, end := context.WithCancel(context.Background())
 	beside.Go(func() error { return f.keepInStep(working) })
@@ -92,7 +91,7 @@ func (f *Follower) takeSteps(ctx context.Context) error {
 }
 
 // begin finds out how the leader's clock stands, and waits until all machines are ready.
-func (f *Follower) begin(ctx context.Context, step *runlog.Step, m *Meter, withdraw context.CancelCauseFunc) {
+func (f *Follower) begin(ctx context.Context, step *runlog.Step, m *Meter) {
 	// As in NTP, the shortest of ten round trips gives the offset, and half of it is the uncertainty.
 	for n := 0; (n < 10 || step.Clock == nil) && ctx.Err() == nil; n++ { // keepInStep ends it where the leader stays away
 		asked := time.Now()
@@ -103,7 +102,7 @@ func (f *Follower) begin(ctx context.Context, step *runlog.Step, m *Meter, withd
 		}
 		sleepUntil(ctx, time.Now().Add(waitPause))
 	}
-	f.update(func() { f.meter, f.withdraw, f.ready = m, withdraw, step.Index+1 })
+	f.update(func() { f.meter, f.ready = m, step.Index+1 })
 	if f.wait(ctx, func() bool { step.Started = f.BeginsAt; return !f.BeginsAt.IsZero() }) != nil {
 		step.Started = f.session.clock.now() // and it ends at once
 	}
@@ -125,15 +124,14 @@ func (f *Follower) keepInStep(working context.Context) error {
 		switch {
 		case errors.Is(err, errRefused):
 			return err
-		case err == nil && now.Run != nil:
+		case err == nil:
 			answered, patience, had = time.Now(), lostAfter, now.Have-f.Have
-			f.update(func() {
-				if f.state = now; now.Stop != "" && now.Steps == f.ready {
-					f.withdraw(stopError(now.Stop))
-				}
-			})
-		case time.Since(answered) >= patience:
-			return fmt.Errorf("the leader has not answered for %s: %w", patience, cmp.Or(err, errors.New("it waits for other machines")))
+			f.update(func() { f.state = now })
+			if own := f.session.lead; now.Stop != "" {
+				own.update(func() { own.stopAll(now.Stop) })
+			}
+		case time.Since(answered)+syncPause >= patience:
+			return fmt.Errorf("the leader has not answered for %s: %w", patience, err)
 		}
 	}
 }

@@ -106,8 +106,9 @@ type Lead struct {
 	board
 	followers []*follower // by rank from 1 on, nil for one that has not joined
 	state
-	meter    *Meter                  // of the present step
-	withdraw context.CancelCauseFunc // ends the leader's part of it
+	asked    runlog.Step             // the present step, with the failure ratio, which the leader judges over all machines
+	meter    *Meter                  // of that
+	withdraw context.CancelCauseFunc // ends this machine's part of it
 }
 
 type follower struct {
@@ -182,14 +183,16 @@ func (l *Lead) stopAll(why runlog.Stop) {
 	}
 }
 
-// announce tells all which step is next.
-func (l *Lead) announce(step runlog.Step) {
-	step.MaxFailureRatio = 0 // which the leader judges over all
+// announce tells all which step is next. withdraw is for others that end it.
+func (l *Lead) announce(step runlog.Step, withdraw context.CancelCauseFunc) {
 	l.update(func() {
-		if l.Stop != runlog.StopVoid { // which stays: a machine is missing
+		l.asked, l.meter, l.withdraw = step, new(Meter), withdraw
+		l.Steps, l.Step, l.Step.MaxFailureRatio, l.BeginsAt = step.Index+1, step, 0, time.Time{}
+		if l.Stop == runlog.StopVoid { // a machine is missing
+			withdraw(stopError(l.Stop))
+		} else {
 			l.Stop = ""
 		}
-		l.Steps, l.Step, l.BeginsAt = step.Index+1, step, time.Time{}
 		for _, f := range l.followers {
 			f.requests, f.Counts = 0, [6]int64{}
 		}
@@ -197,12 +200,8 @@ func (l *Lead) announce(step runlog.Step) {
 }
 
 // begin waits until all machines are ready, and says when the step begins.
-func (l *Lead) begin(ctx context.Context, step *runlog.Step, m *Meter, withdraw context.CancelCauseFunc) {
-	l.update(func() {
-		if l.meter, l.withdraw = m, withdraw; l.Stop != "" {
-			l.stopAll(l.Stop)
-		}
-	})
+func (l *Lead) begin(ctx context.Context, step *runlog.Step, m *Meter) {
+	l.update(func() { l.meter = m })
 	l.waitFor(ctx, func(f *follower) bool { return f.Ready == l.Steps })
 	step.Started = l.session.clock.now()
 	if len(l.followers) > 0 {
@@ -298,6 +297,9 @@ func (l *Lead) sync(m message) (state, error) {
 	}
 	for i, counter := range l.meter.counters() {
 		counter.others.Add(m.Counts[i] - f.Counts[i])
+	}
+	if l.meter.tooManyFailed(l.asked, leastEnded(l.asked)) {
+		l.stopAll(runlog.StopFailureRatio)
 	}
 	f.message = m
 	for _, rec := range m.Records[min(len(m.Records), f.have-m.At):] { // those before it are here

@@ -135,7 +135,9 @@ func (f *fleet) run(cfg Config, machines int, beside func(ctx context.Context, c
 		all.Go(func() {
 			if rank == 0 {
 				cfg.Lead = lead
-				f.ended[0], f.errs[0] = f.puts(ctx, cfg)
+				if f.ended[0], f.errs[0] = f.puts(ctx, cfg); f.errs[0] != nil {
+					f.cut[machines-1].Store(true) // its port is closed
+				}
 			} else {
 				time.Sleep(time.Duration(rank) * 200 * time.Millisecond) // they come one after the other
 				network := wire{lead, 5 * time.Millisecond, f.cut[rank]}

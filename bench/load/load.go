@@ -58,8 +58,8 @@ type Session struct {
 	blockSize   int   // of the server's prefix cache, 0 where its metrics do not say
 	lead        *Lead // of no others where another machine leads
 	share       Share
-	// begin waits for all machines, and fills in when the step begins and by which clock. withdraw is for others that end it.
-	begin func(ctx context.Context, step *runlog.Step, m *Meter, withdraw context.CancelCauseFunc)
+	// begin waits for all machines, and fills in when the step begins and by which clock.
+	begin func(ctx context.Context, step *runlog.Step, m *Meter)
 
 	mu       sync.Mutex      // samples come beside requests
 	runs     []runlog.Record // of all machines
@@ -149,14 +149,15 @@ func (s *Session) openLog(context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
 		return fmt.Errorf("making the folder of the results: %w", err)
 	}
-	s.result.Folder, err = folder, os.Mkdir(folder, 0o755)
+	first, err := folder, os.Mkdir(folder, 0o755)
 	for n := 2; errors.Is(err, fs.ErrExist); n++ { // two runs may begin in one second
-		s.result.Folder = fmt.Sprintf("%s-%d", folder, n)
-		err = os.Mkdir(s.result.Folder, 0o755)
+		folder = fmt.Sprintf("%s-%d", first, n)
+		err = os.Mkdir(folder, 0o755)
 	}
 	if err != nil {
 		return err
 	}
+	s.result.Folder = folder
 	if s.log, err = runlog.Create(s.result.Folder, *run); err != nil {
 		return err
 	}
@@ -199,16 +200,16 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 		return err
 	}
 	defer prompts.Close()
-	s.lead.announce(step)
-	defer context.AfterFunc(ctx, func() { s.lead.update(func() { s.lead.stopAll(runlog.StopInterrupted) }) })()
-	s.countRecords(ctx, step)
-	if err := s.warmUp(ctx, step); err != nil {
-		return err
-	}
 	running, withdraw := context.WithCancelCause(ctx)
 	defer withdraw(nil)
+	s.lead.announce(step, withdraw)
+	defer context.AfterFunc(ctx, func() { s.lead.update(func() { s.lead.stopAll(runlog.StopInterrupted) }) })()
+	s.countRecords(running, step)
+	if err := s.warmUp(running, step); err != nil {
+		return err
+	}
 	var meter Meter
-	s.begin(running, &step, &meter, withdraw)
+	s.begin(running, &step, &meter)
 	if err := s.write(runlog.Record{Step: &step}); err != nil {
 		return err
 	}
@@ -231,7 +232,7 @@ func (s *Session) run(ctx context.Context, step runlog.Step) error {
 	end, err := r.run(running, step, prompts)
 	err = cmp.Or(err, stopSampling())
 	s.lead.end(ctx, &end)
-	if !end.Stop.Early() && r.tooManyFailed(0) { // on all machines
+	if !end.Stop.Early() && meter.tooManyFailed(step, 0) { // on all machines
 		end.Stop = runlog.StopFailureRatio
 	}
 	for _, w := range s.watchers {

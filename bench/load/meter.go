@@ -52,12 +52,11 @@ func (s *activeStep) keep() {
 	for f := range s.finished {
 		s.count(f.request)
 		s.ended.Dataset.Add(f.count)
-		least := max(minEnded, 2*s.step.Concurrency, 2*s.step.MaxConcurrency)
 		idle := min(time.Since(s.unconnectedSince), time.Since(s.lastReceived()))
 		switch {
 		case s.unconnected >= minEnded && idle >= goneTime: // nothing has connected, and nothing was received
 			s.withdraw(runlog.StopUnreachable)
-		case s.tooManyFailed(least):
+		case s.meter.tooManyFailed(s.step, leastEnded(s.step)):
 			s.withdraw(runlog.StopFailureRatio)
 		}
 		if s.doneErr != nil {
@@ -91,10 +90,13 @@ func (s *activeStep) count(q *runlog.Request) {
 	}
 }
 
-// tooManyFailed reports whether the failure ratio of all machines is above its limit, once least requests have ended.
-func (s *activeStep) tooManyFailed(least int) bool {
-	limit, failed := s.step.MaxFailureRatio, s.meter.Failed.Load()
-	ended := failed + s.meter.Succeeded.Load()
+// leastEnded is how many requests of a step must have ended before too many can have failed.
+func leastEnded(s runlog.Step) int { return max(minEnded, 2*s.Concurrency, 2*s.MaxConcurrency) }
+
+// tooManyFailed reports whether the failure ratio of all machines is above a step's, once least requests have ended.
+func (m *Meter) tooManyFailed(s runlog.Step, least int) bool {
+	limit, failed := s.MaxFailureRatio, m.Failed.Load()
+	ended := failed + m.Succeeded.Load()
 	return limit > 0 && ended >= int64(least) && float64(failed)/float64(ended) > limit
 }
 
@@ -113,7 +115,7 @@ func (s *activeStep) end() (runlog.StepEnd, error) {
 	if e.Stop == runlog.StopDataset && !errors.Is(s.promptErr, io.EOF) {
 		promptErr = fmt.Errorf("taking prompts: %w", s.promptErr)
 	}
-	if !e.Stop.Early() && s.share == (Share{}) && s.tooManyFailed(0) { // of a step too short to stop before
+	if !e.Stop.Early() && s.share == (Share{}) && s.meter.tooManyFailed(s.step, 0) { // of a step too short to stop before
 		e.Stop = runlog.StopFailureRatio
 	}
 	if e.Attempted = int(s.meter.Attempted.Int64.Load()); e.Attempted != s.ended.Attempted {

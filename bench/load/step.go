@@ -117,7 +117,7 @@ func (s *activeStep) run(ctx context.Context, step runlog.Step, source dataset.S
 	if step.Duration > 0 {
 		// Conversations end, and the sending of users. An open loop goes on until all that was due
 		// before is admitted, also where this program is late.
-		defer time.AfterFunc(step.Duration, func() {
+		defer time.AfterFunc(time.Until(s.start.Add(step.Duration)), func() {
 			if step.Arrival == runlog.ArrivalClosed {
 				s.stopSending(runlog.StopDuration) // first: a user whose conversation ends may find the data set at its end
 			}
