@@ -146,8 +146,8 @@ var (
 	errLost    = errors.New("a machine was lost, and the levels of a search need all")
 )
 
-// end says why there is no level behind a step, nil where there is: it was cut short, the server is gone or hangs, or
-// it refused the requests (4xx), which is no verdict on it.
+// end says why there is no level behind a step, nil where there is: it was cut short, a machine was lost, the server is
+// gone or hangs, or it refused the requests (4xx), which is no verdict on it.
 func end(s *result.Step, search *runlog.Capacity) error {
 	refused := float64(s.Account.Failed[openai.ReasonHTTP4xx])
 	for _, o := range search.Objectives {
