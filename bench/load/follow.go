@@ -127,8 +127,8 @@ func (f *Follower) keepInStep(working context.Context) error {
 		case err == nil:
 			answered, patience, had = time.Now(), lostAfter, now.Have-f.Have
 			f.update(func() { f.state = now })
-			if own := f.session.lead; now.Stop != "" {
-				own.update(func() { own.stopAll(now.Stop) })
+			if step := f.session.lead; now.Stop != "" { // it leads nobody, and ends this machine's part
+				step.update(func() { step.stopAll(now.Stop) })
 			}
 		case time.Since(answered)+syncPause >= patience:
 			return fmt.Errorf("the leader has not answered for %s: %w", patience, err)

@@ -26,7 +26,7 @@ const (
 	syncPause  = 250 * time.Millisecond // between messages of a machine to its leader
 	waitPause  = 20 * time.Millisecond  // between looks at what is waited for
 	maxRecords = 250                    // in one message: 1,000 requests/s of a machine
-	maxMessage = 64 << 20               // bytes, not compressed: answers of 25,000 tokens
+	maxMessage = 64 << 20               // bytes, uncompressed: 250 answers of 25,000 tokens
 )
 
 // Team is what each machine of a load knows of the load.
@@ -187,7 +187,8 @@ func (l *Lead) stopAll(why runlog.Stop) {
 func (l *Lead) announce(step runlog.Step, withdraw context.CancelCauseFunc) {
 	l.update(func() {
 		l.asked, l.meter, l.withdraw = step, new(Meter), withdraw
-		l.Steps, l.Step, l.Step.MaxFailureRatio, l.BeginsAt = step.Index+1, step, 0, time.Time{}
+		l.Steps, l.Step, l.BeginsAt = step.Index+1, step, time.Time{}
+		l.Step.MaxFailureRatio = 0     // of followers: see asked
 		if l.Stop == runlog.StopVoid { // a machine is missing
 			withdraw(stopError(l.Stop))
 		} else {

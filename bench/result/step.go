@@ -166,8 +166,8 @@ func (d *stepData) report(opts Options) Step {
 	return *s
 }
 
-// addEnds fills in why the step stopped, on any machine early, and what was taken from the
-// data set. None of it is known of a step that was killed on one of them that was not given up.
+// addEnds fills in why the step stopped and what was taken from the data set. Of machines that are led the leader says why,
+// of others the one that stopped early. None of it is known where a log has no end, unless its machine was lost.
 func (d *stepData) addEnds() {
 	if leader := d.parts[0].end; leader != nil {
 		d.Lost = leader.Lost
@@ -185,7 +185,7 @@ func (d *stepData) addEnds() {
 		d.Dataset.Add(p.end.Dataset)
 		d.TurnsNotSent += p.end.TurnsNotSent
 		d.AtModelLength += p.end.AtModelLength
-		if d.Stop == "" || p.end.Stop.Early() && p.run.Machines == 0 { // else the leader, which is first, knows best
+		if d.Stop == "" || p.end.Stop.Early() && p.run.Machines == 0 { // else the leader's is the first
 			d.Stop = p.end.Stop
 		}
 		d.Account.Attempted += p.end.Unknown

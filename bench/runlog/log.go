@@ -74,7 +74,7 @@ func decodeBatch(lines *bufio.Scanner) (batch []line) {
 	for part := range slices.Chunk(batch, 1+len(batch)/runtime.GOMAXPROCS(0)) {
 		decoding.Go(func() {
 			for i := range part {
-				part[i].rec, part[i].err = Decode(part[i].text)
+				part[i].rec, part[i].err = decode(part[i].text)
 			}
 		})
 	}
@@ -82,8 +82,8 @@ func decodeBatch(lines *bufio.Scanner) (batch []line) {
 	return batch
 }
 
-// Decode reads one line. A record of a kind that is not known is the zero one.
-func Decode(line []byte) (rec Record, err error) {
+// decode reads one line. A record of a kind that is not known is the zero one.
+func decode(line []byte) (rec Record, err error) {
 	const most = 1 << 17 // lists and objects: the decoder has no bound of their depth
 	if bytes.Count(line, []byte{'['})+bytes.Count(line, []byte{'{'}) > most {
 		return rec, errors.New("it has more lists and objects than any record")

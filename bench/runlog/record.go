@@ -6,8 +6,8 @@
 // A log is a file traces.jsonl in a folder of its own. Its lines are written as
 // the run goes: a run that is killed loses the requests in flight and nothing
 // else. Every line is a JSON object with one key, the kind of the record, and on
-// several machines the rank; a reader passes over kinds and keys that it does not know. [openai.Trace.MarshalJSON] tells
-// how a request's trace is written.
+// several machines the rank; a reader passes over kinds and keys that it does not
+// know. [openai.Trace.MarshalJSON] tells how a request's trace is written.
 package runlog
 
 import (
@@ -242,7 +242,7 @@ type StepEnd struct {
 	Step  int       `json:"step"`
 	Ended time.Time `json:"ended"`
 	Stop  Stop      `json:"stop"`
-	Lost  []int     `json:"lost,omitempty"` // ranks of machines, which the leader tells
+	Lost  []int     `json:"lost,omitempty"` // ranks that were lost by then, in the leader's
 	Account
 	Dataset DatasetCount `json:"dataset"`
 	// TurnsNotSent are those of conversations that ended before: with a failed turn, with

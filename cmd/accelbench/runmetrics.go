@@ -134,7 +134,7 @@ func stepPhase(s runlog.Step, m *load.Meter) string {
 // serveAt serves at an address, with TLS where webConfig is a file that says so, until stop is called.
 func serveAt(ctx context.Context, address, webConfig string, handler http.Handler) (stop func(), err error) {
 	if err := web.Validate(webConfig); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the web configuration %s: %w", webConfig, err)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {

@@ -69,22 +69,24 @@ func identity(app *kingpin.Application, args []string, dataPath string) (map[str
 	return id, nil
 }
 
-// startLead makes this machine the leader of a load, until stop. With a token it listens on all addresses: its name may
-// not be known yet, or be that of the loopback.
+// startLead makes this machine the leader of a load, until stop.
 func (m *teamFlags) startLead(ctx context.Context) (lead *load.Lead, stop func(), err error) {
 	token, address := "", m.lead
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, nil, usage(fmt.Errorf("--lead: %w", err))
 	}
-	if ip := net.ParseIP(host); m.tokenFile != "" {
-		address = ":" + port
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		if m.tokenFile == "" {
+			return nil, nil, usage(fmt.Errorf("%s is not a loopback address: give all machines a --lead-token-file", address))
+		}
+		address = ":" + port // a pod's name may not resolve yet, and a host's own name may be 127.0.1.1
+	}
+	if m.tokenFile != "" {
 		token, err = config.NewFileSecret(m.tokenFile).Fetch(ctx)
 		if err != nil || token == "" {
 			return nil, nil, fmt.Errorf("--lead-token-file %s: %w", m.tokenFile, cmp.Or(err, errors.New("it is empty")))
 		}
-	} else if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, nil, usage(fmt.Errorf("%s is not a loopback address: give all machines a --lead-token-file", address))
 	}
 	lead = load.NewLead(m.Team)
 	stop, err = serveAt(ctx, address, m.webConfig, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -94,10 +96,7 @@ func (m *teamFlags) startLead(ctx context.Context) (lead *load.Lead, stop func()
 		}
 		lead.ServeHTTP(w, r)
 	}))
-	if err != nil {
-		return nil, nil, fmt.Errorf("--lead: %w", err)
-	}
-	return lead, stop, nil
+	return lead, stop, err
 }
 
 // join makes the run one of several machines, where that is asked for: its leader until stop, or one that is led by follow.
